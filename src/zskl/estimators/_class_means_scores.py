@@ -50,8 +50,6 @@ class ClassMeansQuestion(Question):
     undescribed: frozenset[Any] = frozenset()  # classes without a description
 
 
-# Searches
-#
 # The scores of a search's many settings without going back to features: exact, by products of the size of the classes.
 
 
@@ -74,8 +72,7 @@ class BasisProducts:
         """(c, B) → (c, B): combinations of unit length; those of no length stay."""
         squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
         length = np.sqrt(np.maximum(squares, 0.0))
-        found: Floats = coefficients / np.where(length > 0, length, 1.0)
-        return found
+        return coefficients / np.where(length > 0, length, 1.0)
 
 
 @dataclass(eq=False)
@@ -88,7 +85,6 @@ class SearchScores:
     _weights: tuple[Array, dict[object, Floats]] | None = None
 
     def without_signatures(self) -> SearchScores:
-        """For other signatures of the training classes: what does not depend on them is kept."""
         return SearchScores(self._products)
 
     def parts(
@@ -171,10 +167,7 @@ class SearchScores:
 
 @dataclass(frozen=True, eq=False)
 class CrowdingScores:
-    """Models of a search that differ in crowding alone, scored in one pass: one of them, and the K weights of all.
-
-    A device waits for calls, not for work.
-    """
+    """Models of a search that differ in their K weights alone, in one pass: a device waits for calls, not for work."""
 
     model: ClassMeansClassifier
     weights: Sequence[float]
@@ -212,10 +205,7 @@ class DirectionMap(SearchMap):
     def classes(
         self, signatures: Any = None, candidates: Any = None, dtype: str = "float32", *, calibrated: bool = False
     ) -> NumPyArray:
-        """(rows, m), a row for each signature of the candidate classes; see `labels` for their order.
-
-        Seen classes are told by their names. If `calibrated`, `calibration_` is subtracted from them.
-        """
+        """(rows, m) in the order of `labels`; if `calibrated`, `calibration_` is subtracted from the seen classes."""
         table = choose_candidates(self.model, signatures, candidates)
         question = self.model._question(np.empty((0, self.model.n_features_in_)), table)
         directions = to_numpy(self.model._directions(question))
@@ -226,8 +216,6 @@ class DirectionMap(SearchMap):
         return np.concatenate([directions, constant[:, None]], axis=1).astype(dtype)
 
 
-# Classes without names
-#
 # Classes that come as signatures without names, as in an ONNX graph: a row that equals the signature of a seen class,
 # up to rounding, is that class. So its training rows count.
 
@@ -264,7 +252,6 @@ def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
 
 
 def _check_nameless(model: ClassMeansClassifier) -> None:
-    """Refuse models that need the names of classes."""
     advice = "fix the classes, by signatures=False or --fixed"
     if len(model.example_classes_) or model.adaptation_ is not None:
         raise ValueError(
@@ -282,8 +269,6 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
         )
 
 
-# Explanations
-#
 # How a score splits: with v = w·m̂(y) + Σ x̂ of the rows of the class, and u = v/‖v‖, the score x̂·u − a·r is a sum:
 #
 #     w/(‖m‖‖v‖) · x̂·m(y)   +   x̂·(training rows)/‖v‖ + x̂·(examples)/‖v‖ + x̂·(unlabelled rows)/‖v‖   −   a·r
@@ -296,23 +281,19 @@ PRIOR, CROWDING = "the description itself", "crowding"
 
 
 class ExplainedScores:
-    """A fitted model before candidate classes, in float64.
-
-    `factor` (rows, 1) is w/(‖m‖‖v‖); `undescribed` (rows,) says which signatures only stand for one that nobody gave.
-    `_described` are pairs of coefficients (rows, k) and vectors (k, d) whose products add up to w/(‖m‖‖v‖) · m(y).
-    `_members` (k, C) joins the signatures of a seen class, where there is a part for each.
-    """
+    """A fitted model before candidate classes, in float64."""
 
     def __init__(self, model: ClassMeansClassifier, table: SignatureTable) -> None:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
+        # (rows,) which signatures only stand for one that nobody gave
         self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._predict_means(question.Y, question.shared))
         factor = evidence.weights[:, None] * inverse_lengths(means)
         whole = factor * means + evidence.sums
         scale = inverse_lengths(whole)
-        self.factor = factor = factor * scale
+        self.factor = factor = factor * scale  # (rows, 1) w/(‖m‖‖v‖)
         self._directions = whole * scale
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
         crowded = model._crowding_of(self._directions)
@@ -329,7 +310,7 @@ class ExplainedScores:
                     "prior='zero', or dense columns such as those of TruncatedSVD(300)"
                 )
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
-        self._members: Floats | None = None
+        self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
         if model.prior == "cosine" or model.kernel == "linear":
             self.names, self.values = attribute_names(model), self.without_placeholders(table.matrix)
             if model.prior != "cosine":
@@ -347,6 +328,7 @@ class ExplainedScores:
             pairs.append((similar, regression))
             if own is not None:
                 self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
+        # (rows, k) and (k, d), whose products add up to w/(‖m‖‖v‖) · m(y)
         self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
@@ -375,9 +357,8 @@ class ExplainedScores:
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
 
 
-# Along attributes as you wrote them
-#
-# The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
+# Along attributes as you wrote them:
+# the description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
 # attributes, and so is the prior mean. With the Gaussian kernel it is Σᵣ k(y, yᵣ) Bᵣ. For two classes a and b, with κᵣ
 # the secant of k between their squared distances to yᵣ,
 #
@@ -387,7 +368,6 @@ class ExplainedScores:
 
 
 def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
-    """The explainer of a fitted model for candidate classes."""
     inner = ExplainedScores(model, table)
     described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
     seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
@@ -428,5 +408,4 @@ def secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:
     """(exp(−s) − exp(−t)) / (s − t) of numbers s and t, and −exp(−s) where they are equal."""
     gap = np.abs(first - second)
     share = np.where(gap > 0, -np.expm1(-gap) / np.where(gap > 0, gap, 1.0), 1.0)
-    found: NumPyArray = -np.exp(-np.minimum(first, second)) * share
-    return found
+    return -np.exp(-np.minimum(first, second)) * share

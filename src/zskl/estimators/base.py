@@ -72,9 +72,8 @@ def add_standardized(grid: GridPart, few: GridPart) -> tuple[GridPart, GridPart]
     return grid, {**grid, **few, "feature_scaling": (STANDARDIZED,)}
 
 
-@cache
+@cache  # scikit-learn looks them up each time
 def _setting_names(estimator: Any) -> tuple[str, ...]:
-    """The settings of an estimator's class; scikit-learn looks them up each time."""
     return tuple(estimator._get_param_names())
 
 
@@ -159,7 +158,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _check_explainable(self) -> None:
-        """Refuse a method that cannot be explained."""
         get_score_parts(self)
 
     def _explainer(self, table: SignatureTable) -> Explainer:
@@ -183,10 +181,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
-
-        `scaled` says where rows lie. None for methods that do not learn from examples.
-        """
+        """Scaled rows (n, d) → how far each candidate would move if a row were of it (n, c); None: it cannot learn."""
         return None
 
     def _row_directions(self, scaled: Array) -> Array:
@@ -232,16 +227,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 
-        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited
-        again with a `DivergenceError`, forget what was seen there. Methods that can share work override this.
+        The settings differ in `_free_settings(X)` alone. A model may change after the visit, and a `DivergenceError` in
+        a place revokes what was visited there. Methods that can share work override this.
         """
         for place, setting in enumerate(settings):
             try:
                 visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
             except DivergenceError as error:
                 visit(place, error)
-
-    # Fitting
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -269,8 +262,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is an array, or `read`, which reads the rows: one that makes a copy of them (`copied`) is not needed then.
-        Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
+        Its X is an array, or a `read` that makes no copy. Without `values` whoever reads X checks its numbers.
         """
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
@@ -320,10 +312,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seen = set(self.classes_.tolist())
         further = [label for label in table.classes.tolist() if label not in seen]
-        more = (
-            match_label_dtype(self.classes_, tables.to_labels(further, "signatures")) if further else self.classes_[:0]
-        )
-        self.candidates_ = np.concatenate([self.classes_, more])
+        more = [match_label_dtype(self.classes_, tables.to_labels(further, "signatures"))] if further else []
+        self.candidates_ = np.concatenate([self.classes_, *more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
         self.described_ = given is not None
@@ -343,8 +333,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = str(super().__repr__(N_CHAR_MAX))
         return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
-
-    # Prediction
 
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
@@ -459,9 +447,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        temperature = None
         if reject is not None:
             check_unknown(scorer.labels)
-        temperature = None if reject is None else get_temperature(self.temperatures_, scorer.situation)
+            temperature = get_temperature(self.temperatures_, scorer.situation)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -525,11 +514,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return (best, values) if return_scores else best
 
     def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
     ) -> Array:
         """
         Give the probability of each class for each row: softmax(scores / T).
@@ -676,8 +661,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scorer(question.Y)
         return lambda X: best_row_scores(scores(X), question.rows)
 
-    # Inspection
-
     def explain(
         self,
         X: _inputs.Rows,
@@ -821,13 +804,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
         order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
-        return pd.DataFrame(
-            {
-                "class": np.repeat(labels, order.shape[1]),
-                "nearest": labels[order.ravel()],
-                "similarity": similarity.ravel(),
-            }
-        )
+        first, nearest = np.repeat(labels, order.shape[1]), labels[order.ravel()]
+        return pd.DataFrame({"class": first, "nearest": nearest, "similarity": similarity.ravel()})
 
     def label_next(
         self,
@@ -886,8 +864,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         found = pick_rows(self, X, n, strategy, signatures, candidates, diversity)
         return (found.rows, found.worth) if return_scores else found.rows
-
-    # Model files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """

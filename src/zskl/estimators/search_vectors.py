@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from zskl._arrays import Array, NumPyArray, convert_like, make_generator, move_to_device, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import BLOCK_BYTES, best_row_scores, choose_candidates, match_label_dtype
@@ -69,10 +69,8 @@ class SearchMap(ABC):
         X = _inputs.check_features(self.model, X, "a map of rows")
         mapped = convert_like(np.zeros((X.shape[0], self.n_components)), X)
         for block in _row_blocks(X.shape[0], self.n_components * PER_COMPONENT):
-            rows = move_to_device(X[block], self.model.device)
-            mapped[block] = convert_like(
-                self._samples(self.model.feature_scaling_.apply(convert_like(rows, rows, "float64"))), X
-            )
+            scaled = self.model._scale_rows(convert_like(X[block], X, "float64"))
+            mapped[block] = convert_like(self._samples(scaled), X)
         return mapped
 
     def classes(self, signatures: Any = None, candidates: Any = None, dtype: str = "float32") -> NumPyArray:
@@ -193,7 +191,7 @@ def make_feature_map(
     landmarks: int | None = None,
     random_state: int = 0,
 ) -> FeatureMap:
-    """A map with at most `n_components` columns; see `ZeroShotKernelClassifier.feature_map`."""
+    """See `ZeroShotKernelClassifier.feature_map`."""
     wanted = check_count("n_components", n_components)
     budget = PER_COMPONENT * wanted if landmarks is None else check_count("landmarks", landmarks)
     if budget < wanted:
@@ -310,8 +308,7 @@ class ProjectedRows:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
         model = self._model
         if self._hat is None and self._score_parts is None:
-            raw: Array = model.compatibility(self._X, signatures, candidates)
-            return raw
+            return model.compatibility(self._X, signatures, candidates)
         of_type = _inputs.take_rows(model, self._X, slice(0, 1))
         table = choose_candidates(model, signatures, candidates)
         if self._hat is not None:
