@@ -66,7 +66,6 @@ class UncalibratedWarning(UserWarning):
 
 
 def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
-    """Say it of the classes `asked` for that have no training rows, unless there are none or it was said."""
     if model.described_ or "_warned" in vars(model):
         return
     known = {*model.candidates_.tolist(), *model.classes_.tolist()}
@@ -110,8 +109,6 @@ def get_temperature(temperatures: Mapping[str, float] | None, situation: str) ->
 
 @dataclass(frozen=True)
 class Question:
-    """Candidate classes as a fitted estimator scores samples for them."""
-
     Y: Array  # (rows, p) scaled signatures, class by class
     rows: NumPyArray  # (c, m) rows of Y for each candidate, padded with its first
     labels: NumPyArray  # (c,)
@@ -233,7 +230,6 @@ class CandidateScorer:
         self._answer: Callable[[Array], Array] | None = None
 
     def scores(self, X: Array) -> Array:
-        """(n, c) of checked rows X (n, d), where they lie."""
         scaled = self.model._scale_rows(X)
         if self._answer is None:
             self._answer = self.model._candidate_scorer(self.model._question(scaled, self.table))

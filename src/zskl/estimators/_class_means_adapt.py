@@ -124,7 +124,6 @@ def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
 
 
 def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
-    """Candidates of a table that are known by their examples alone."""
     if not model.undescribed_:
         return frozenset()
     placeholder, unknown = mean_signature(model), set(model.undescribed_)
@@ -150,7 +149,7 @@ def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict
 def interpolate_calibration(
     before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
 ) -> tuple[float, dict[str, float] | None]:
-    """Constant and temperatures from `before`, by a `share`, to `entry` times `factor`: what a member's scores count."""
+    """Constant and temperatures from `before`, by a `share`, to `entry` times `factor`: what its scores count."""
     constant = float(before["calibration"])
     constant += share * (factor * float(entry["calibration"]) - constant)
     old, new = before["temperatures"], entry["temperatures"]
@@ -178,8 +177,6 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    """How unlabelled rows are used: see `run_adaptation`."""
-
     weight: float = 5.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
     balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
@@ -197,8 +194,6 @@ class AdaptationSettings:
 
 @dataclass(frozen=True, eq=False)
 class KeptAdaptation:
-    """What a model has learned from unlabelled rows."""
-
     classes: list[Any]  # that moved
     sums: NDArray[np.float32]  # (c, d) what the rows add to each
     record: dict[str, Any]  # `adaptation_`
@@ -224,8 +219,6 @@ class OtherModels:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationResult:
-    """What unlabelled rows add, and how the rounds ended."""
-
     sums: NDArray[np.float32]  # (c, d)
     masses: NDArray[np.float64]  # (c,)
     rounds: int
@@ -257,16 +250,13 @@ def find_adaptation_entry(practice: dict[str, Any] | None, mode: str, per_class:
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
-    """Whether validation classes promise a gain: 2 points, and a gain on every fold."""
     return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
 
 
 def check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
     if entry is None:
-        few = "as few on validation classes; collect more rows"
-        tried = (
-            few if practised else "any on validation classes; fit it by selection.tune, call selection.calibrate on it"
-        )
+        advice = "collect more rows" if practised else "fit it by selection.tune, call selection.calibrate on it"
+        tried = f"{'as few' if practised else 'any'} on validation classes; {advice}"
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
             f"tried {tried}, or use force=True"
@@ -385,7 +375,6 @@ class FewShotTrial:
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
-        """(R,) the candidate of each signature row."""
         found = np.zeros(len(self.described), dtype=np.int64)
         found[self.rows.ravel()] = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
         return found
@@ -420,7 +409,6 @@ class FewShotTrial:
         return replace(self, x=self.x[rows], own=self.own[rows], other=other)
 
     def select_held_out(self) -> FewShotTrial:
-        """The rows of the held-out classes before these classes alone."""
         columns, rows = self.new, self.new_rows
         signatures = np.unique(self.rows[columns])
         return replace(
@@ -437,7 +425,6 @@ class FewShotTrial:
         )
 
     def adapt(self, how: AdaptationSettings) -> AdaptationResult:
-        """What these rows, as if unlabelled, add to the held-out classes."""
         described = self.description_weights(how.weight)[:, None] * self.described
         other = None if self.other is None else np.float32(how.kappa) * self.other
         return run_adaptation(self.x, described, self.known, self.rows, ~self.seen, how, other)
@@ -460,7 +447,6 @@ class TaughtScores:
 
     @cached_property
     def _products(self) -> Rows | None:
-        """(n, c) of rows with what was learned."""
         return None if self.added is None else self.trial.x[self.rows] @ self.added.T
 
     @cached_property

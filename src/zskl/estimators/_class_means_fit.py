@@ -95,7 +95,6 @@ def _rows_per_class(classes: int) -> int:
 
 
 def _select_rows(hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """Which of the rows with these hashes and classes (n,) are kept, class by class and by hash."""
     order = np.lexsort((hashes, codes))
     new = np.ones(len(order), dtype=bool)
     new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
@@ -292,7 +291,6 @@ def _add_products(products: Any, rows: Array) -> Any:
 
 
 def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:
-    """(classes, d) the weighted sum of the rows (n, d) of each class."""
     at = np.arange(len(codes))
     if is_torch(rows):
         member = np.zeros((classes, len(codes)))
@@ -380,7 +378,6 @@ def whitened_lengths(rotated: Array, weights: Array) -> Array:
 
 
 def to_half_precision(rows: Array) -> Any:
-    """Unit vectors in half precision; sparse ones stay as they are."""
     return rows if is_sparse_rows(rows) else to_numpy(rows).astype(np.float16)
 
 
@@ -401,9 +398,7 @@ def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
     """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
     level = float(eigenvalues.mean())
-    if level == 0.0:
-        return np.ones_like(eigenvalues)
-    return 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level)
+    return 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level) if level else np.ones_like(eigenvalues)
 
 
 def whitening_ratio(eigenvalues: Floats, before: float, after: float) -> Floats:
@@ -445,9 +440,7 @@ class SignatureKernel:
 
     def __call__(self, A: Array, B: Array) -> Array:
         """(a, p), (b, p) → (a, b)."""
-        if self.name == "linear":
-            return A @ B.T
-        return namespace(A).exp(squared_distances(A, B) / -self.width)
+        return A @ B.T if self.name == "linear" else namespace(A).exp(squared_distances(A, B) / -self.width)
 
     def diagonal(self, A: Array) -> Array:
         """k(a, a) (a,)."""
@@ -463,13 +456,6 @@ def squared_norms(A: Array) -> Array:
 def squared_distances(A: Array, B: Array) -> Array:
     """‖a − b‖² (a, b)."""
     return kernels.squared_distances(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
-
-
-def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:
-    """The median squared distance between signatures of different classes; 1 where all are equal."""
-    different = owners[:, None] != owners[None, :]
-    found = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
-    return found if found > 0 else 1.0
 
 
 def regularised_inverse(K: Floats, noise: float) -> Floats:
@@ -505,13 +491,6 @@ class Whitening:
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = sum_directions(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
-    def with_cache(self, cache: FitCache) -> Self:
-        new = copy.copy(self)
-        new.cache = cache
-        for name in ("signature_center", "own_signatures", "slope"):
-            vars(new).pop(name, None)
-        return new
-
     @cached_property
     def matrix(self) -> NDArray[np.float32]:
         """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal."""
@@ -519,7 +498,6 @@ class Whitening:
         return found.astype(np.float32)
 
     def unit_rows(self, rotated: Array) -> Array:
-        """x̂ of scaled rows (n, d) that the space has rotated."""
         return scale_to_unit_length(rotated * convert_like(self.weights, rotated))
 
     def cosines(self, rotated: Array, basis: Floats) -> Array:
@@ -576,15 +554,20 @@ class FitCache:
 
     def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
         self.sums, self.Y, self.owners, self.shared, self._place = sums, Y, owners, shared, place
-        self.median = median_distance(Y, owners)
+        different = owners[:, None] != owners[None, :]
+        median = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
+        self.median = median if median > 0 else 1.0  # of squared distances between signatures of different classes
         self._kept: tuple[Space, Array] | None = None
         self._whitenings: dict[tuple[bool, float], Whitening] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}
 
     def share_space(self, other: FitCache) -> Self:
-        """This one, with the decomposition of another that has the same sums and other signatures."""
         self.space = other.space
-        self._whitenings = {key: at.with_cache(self) for key, at in other._whitenings.items()}
+        for key, whitening in other._whitenings.items():
+            new = self._whitenings[key] = copy.copy(whitening)
+            new.cache = self
+            for name in ("signature_center", "own_signatures", "slope"):
+                vars(new).pop(name, None)
         return self
 
     @cached_property

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassMeansQuestion(Question):
-    """Candidates, with their signatures scaled as features where both have the same columns."""
-
     shared: Array | None = None  # (rows, d)
     undescribed: frozenset[Any] = frozenset()  # classes without a description
 
@@ -64,7 +62,6 @@ class BasisProducts:
 
     @cached_property
     def kept(self) -> Array:
-        """(m, B) of the kept rows, where the other rows are."""
         at = self._whitening
         return convert_like(at.cosines(at.cache.rotated_kept_rows(at.space), self.basis), self.rows)
 
@@ -83,9 +80,6 @@ class SearchScores:
     _rotated: tuple[Space, Array, Array] | None = None
     _scored: dict[object, tuple[Array, Array, dict[float, Array]]] = field(default_factory=dict)
     _weights: tuple[Array, dict[object, Floats]] | None = None
-
-    def without_signatures(self) -> SearchScores:
-        return SearchScores(self._products)
 
     def parts(
         self, model: ClassMeansClassifier, X: Array, question: Question, crowded: bool
@@ -110,7 +104,6 @@ class SearchScores:
         return cosines, by_share[share]
 
     def _find_products(self, whitening: Whitening, X: Array, signatures: NumPyArray | None) -> BasisProducts:
-        """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
         key: object = whitening.weights if signatures is None else whitening
         if self._products is None or self._products[0] is not key or self._products[1].X is not X:
             basis = [whitening.means]
@@ -281,8 +274,6 @@ PRIOR, CROWDING = "the description itself", "crowding"
 
 
 class ExplainedScores:
-    """A fitted model before candidate classes, in float64."""
-
     def __init__(self, model: ClassMeansClassifier, table: SignatureTable) -> None:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)

@@ -551,7 +551,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, teaching.find_undescribed(self, table))
 
     def _scale_as_features(self, signatures: Array) -> Array | None:
-        """Signatures (rows, d) as rows of the shared space, where the prior needs them."""
         return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
 
     def _row_directions(self, scaled: Array) -> Array:
@@ -571,7 +570,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return means + self.slope_ * own
 
     def _seen_signatures(self) -> Array:
-        """Y (R, p), scaled."""
         found: Array = self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix)
         return found
 
@@ -580,7 +578,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scale_to_unit_length(self._predict_means(question.Y, getattr(question, "shared", None)))
 
     def _directions(self, question: Question) -> Array:
-        """u (rows, d) of every signature row of the candidates."""
         described, evidence = self._described_directions(question), self._evidence(question)
         return scale_to_unit_length(evidence.add_to(described))
 
@@ -673,7 +670,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return lambda rows: scale_to_unit_length(rows * convert_like(ratio, rows))
 
     def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
-        """x̂ (n, d) → scores (n, c)."""
         directions = self._directions(question)
         crowded = self._crowding_of(directions)
 
@@ -1083,7 +1079,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         new.__dict__.pop("_kernel_inverse", None)
         new._describe(table)
         new._fit_cache = new._make_fit_cache().share_space(self._fit_cache)
-        new._search_scores = self._search_scores.without_signatures()
+        new._search_scores = SearchScores(self._search_scores._products)
         return new
 
     def _search_order(self) -> tuple[Any, ...]:

@@ -255,7 +255,6 @@ class Committee(ZeroShotClassifier):
         return np.ones(sum(kept)) if self.weights is None else np.asarray(self.weights, np.float64)[kept]
 
     def _member_temperatures(self) -> NDArray[np.float64]:
-        """(M,) of the members that are kept."""
         kept = [(k, member) for k, (_, member) in enumerate(self._member_pairs()) if not isinstance(member, str)]
         if self.member_temperatures is None:
             return np.array([default_temperature(member) for _, member in kept])
@@ -471,7 +470,6 @@ class Committee(ZeroShotClassifier):
         return self._first_means()._adaptation_estimate(candidates, n)
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Scorer | None:
-        """What a label would move is the first member of class means."""
         if not self._teachable():
             return None
         member = self._first_means()
@@ -496,7 +494,6 @@ class Committee(ZeroShotClassifier):
         return next(iter(self._teachable_or_refuse().values()))
 
     def _teachable(self) -> dict[int, ClassMeansClassifier]:
-        """The members that can be taught, by their places."""
         pairs = zip(self.members_, self.weights_, strict=True)
         return {k: one for k, (one, w) in enumerate(pairs) if isinstance(one, ClassMeansClassifier) and w}
 
@@ -584,7 +581,12 @@ class Committee(ZeroShotClassifier):
         if given["members"] is not None:
             given["members"] = [(str(one["name"]), make_member(one, known)) for one in given["members"]]
         model = model_file.unpack_model(cls(**given), header, arrays)
-        names, model.members_ = unpack_members(header["members"], arrays, known)
+        names, model.members_ = [str(one["name"]) for one in header["members"]], []
+        for place, one in enumerate(header["members"]):
+            start = f"members.{place}."
+            own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+            # The device of a model file is whoever loads it to say.
+            model.members_.append(_member_class(one, known)._restore(one, own).set_params(device=None))
         check_members(names, model.members_, model)
         if names != model.member_names_:
             raise ValueError(f"members {', '.join(names)}, expected {', '.join(model.member_names_)}")
@@ -612,8 +614,7 @@ def sum_scorers(scorers: Sequence[Scorer]) -> Scorer:
 def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTable, unknown: set[Any]) -> Scorer:
     """Raw rows (n, d) → logits (n, c) of one member for a table of candidates, where the rows lie.
 
-    A member cannot know a class that has no description. What it says about such a class, one of `unknown`, is what it
-    says about a class drawn among the seen ones: the logarithm of the mean of exp(logit) over them.
+    Of an `unknown` class, without a description, it says what it says of a seen one at random: log mean exp(logit).
     """
     score = _member_scorer(member, table)
     is_unknown = np.array([label in unknown for label in table.classes.tolist()])
@@ -632,7 +633,6 @@ def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTab
 
 
 def nameless_logits(member: ZeroShotClassifier, factor: float, Y: Array) -> Scorer:
-    """The same for raw signatures Y (c, p) of classes without names."""
     scorer = member._nameless_scorer(Y)
     return lambda X: factor * scorer(member._scale_rows(X))
 
@@ -663,19 +663,6 @@ def make_member(header: dict[str, Any], known: KnownKinds) -> ZeroShotClassifier
     kind = _member_class(header, known)
     given = {key: kind._from_json(key, value) for key, value in header["parameters"].items()}
     return kind(**{**given, "device": None})
-
-
-def unpack_members(
-    headers: list[dict[str, Any]], arrays: dict[str, NumPyArray], known: KnownKinds
-) -> tuple[list[str], list[ZeroShotClassifier]]:
-    """Names and fitted members. The device of a model file is whoever loads it to say."""
-    names, members = [], []
-    for place, header in enumerate(headers):
-        start = f"members.{place}."
-        own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-        names.append(str(header["name"]))
-        members.append(_member_class(header, known)._restore(header, own).set_params(device=None))
-    return names, members
 
 
 def check_members(names: list[str], members: list[ZeroShotClassifier], model: Committee) -> None:

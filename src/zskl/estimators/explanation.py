@@ -59,7 +59,6 @@ class ScoreParts:
         return self.radial and self.incoherence
 
     def project(self, X: Array) -> Array:
-        """P (n, p) of scaled rows X (n, d)."""
         return X @ convert_like(self.W, X) if self.samples is None else self.samples(X)
 
     def map_signatures(self, Y: Array) -> Array:
@@ -144,7 +143,6 @@ class ScoreParts:
 
 
 def get_score_parts(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
-    """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
     _inputs.refuse_sparse_signatures(model.signature_table_, "an explanation or an attribute space")
     parts: ScoreParts | None = model._score_parts()
@@ -215,7 +213,6 @@ def best_signature_rows(rows: NumPyArray, score: Callable[[NumPyArray], NumPyArr
 
 
 def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
-    """Those of fit, or "attribute 0" and so on."""
     p = model.signature_table_.matrix.shape[1]
     return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))
 
@@ -447,7 +444,6 @@ def explain_rows(
     calibrated: bool = True,
     raw: bool = False,
 ) -> list[Explanation]:
-    """One for each row of X; see `ZeroShotClassifier.explain`."""
     check_is_fitted(model)
     model._check_explainable()
     top = check_count("top", top)

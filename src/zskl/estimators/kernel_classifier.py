@@ -339,7 +339,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return search_vectors.RankingMap(copy.copy(self), bool(rows))
 
     def _free_settings(self, X: Array) -> tuple[str, ...]:
-        """Epochs; on a GPU also the settings of a stack."""
         return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
 
     def _fit_together(
@@ -466,7 +465,6 @@ def train_stack(
     monitor: Any = None,
     monitor_every: int = 100,
 ) -> None:
-    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
     for member in members:
         member._check_parameters()
     first = members[0]
@@ -509,7 +507,6 @@ def _train_members(
     monitor: Any,
     monitor_every: int,
 ) -> None:
-    """Train the members that stand from `place` on in their stack, and set what each has learned."""
     first = members[0]
     objective = stacked_objective(members, training.Y)
     monitors = _make_monitors(monitor, first, objective, monitor_every, training.Y)

@@ -127,7 +127,6 @@ def _read_temperatures(stored: Any) -> dict[str, float] | None:
 
 
 def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
-    """The named array, refused if it is missing, of another shape or not made of finite floating-point numbers."""
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
     array = arrays[name]

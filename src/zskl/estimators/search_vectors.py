@@ -234,7 +234,6 @@ def _draw_rows(rows: NumPyArray, most: int, rng: np.random.Generator) -> NumPyAr
 
 
 def _squared_norms(rows: Array) -> Array:
-    """(n, 1) squared lengths."""
     return namespace(rows).sum(rows * rows, axis=-1, keepdims=True)
 
 
