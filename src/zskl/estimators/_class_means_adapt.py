@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,8 @@ from numpy.typing import NDArray
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
 from zskl._validation import check_option, list_values
-from zskl.estimators._candidates import (
-    best_row_scores,
-    choose_candidates,
-    match_label_dtype,
-    softmax,
-    warn_no_signatures,
-)
+from zskl.estimators import _candidates
+from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -92,7 +87,7 @@ def add_classes(
     if given is not None:
         more = choose_candidates(model, given, None)
         new = more.classes.tolist()
-        warn_no_signatures(model, new, stacklevel=3)
+        _candidates.warn_no_signatures(model, new, stacklevel=3)
         known = set(table.classes.tolist()) - set(undescribed)
         again = [label for label in new if label in known]
         if again:
@@ -348,6 +343,7 @@ class FewShotTrial:
     crowding: float
     share: float
     other: Rows | None = None  # (n, c) what other models add to the scores
+    _by_shrinkage: dict[float, FewShotTrial] = field(default_factory=dict, init=False)  # not that of `replace`
 
     def with_shrinkage(self, shrinkage: float) -> FewShotTrial:
         if shrinkage == self.shrinkage:
@@ -363,10 +359,6 @@ class FewShotTrial:
                 shrinkage=shrinkage,
             )
         return self._by_shrinkage[shrinkage]
-
-    @cached_property
-    def _by_shrinkage(self) -> dict[float, FewShotTrial]:
-        return {}
 
     @cached_property
     def known(self) -> Rows:

@@ -11,28 +11,11 @@ import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import list_values
+from zskl.estimators import _class_means_fit as fitting
+from zskl.estimators import explanation
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
-from zskl.estimators._class_means_fit import (
-    FitCache,
-    Floats,
-    SignatureKernel,
-    Space,
-    Whitening,
-    find_codes,
-    mean_of_largest,
-    scale_to_unit_length,
-    signature_codes,
-    squared_distances,
-)
-from zskl.estimators.explanation import (
-    RawAttributeExplainer,
-    RawValues,
-    Split,
-    attribute_names,
-    best_signature_rows,
-    inverse_lengths,
-    read_only,
-)
+from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening, scale_to_unit_length
+from zskl.estimators.explanation import RawAttributeExplainer, RawValues, Split, best_signature_rows, read_only
 from zskl.estimators.kernel_classifier import member_batches
 from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics.seen_unseen import Sides, best_scores
@@ -100,7 +83,7 @@ class SearchScores:
             return cosines, None
         share = float(model.crowding_share)
         if share not in by_share:
-            by_share[share] = mean_of_largest(products.kept @ directions, share)
+            by_share[share] = fitting.mean_of_largest(products.kept @ directions, share)
         return cosines, by_share[share]
 
     def _find_products(self, whitening: Whitening, X: Array, signatures: NumPyArray | None) -> BasisProducts:
@@ -151,7 +134,7 @@ class SearchScores:
                 found[:, C : C + len(owners)] -= s * weights
             found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
         found = model.description_weight * products.to_unit_length(found)
-        codes = signature_codes(model.classes_, question)
+        codes = fitting.signature_codes(model.classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = np.linalg.norm(at.sums, axis=1) / at.lengths
         found[seen, codes[seen]] += scale[codes[seen]]
@@ -219,7 +202,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
     seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[find_codes(model.classes_, seen.labels)]
+    sums = model.class_sums_[fitting.find_codes(model.classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -240,7 +223,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
 def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
     """(c, R) which rows of Y are the same as one of the signatures (R, p)."""
     exact = signatures.astype(np.float64)
-    found: Array = squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
+    found: Array = fitting.squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
     return found
 
 
@@ -281,9 +264,9 @@ class ExplainedScores:
         # (rows,) which signatures only stand for one that nobody gave
         self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._predict_means(question.Y, question.shared))
-        factor = evidence.weights[:, None] * inverse_lengths(means)
+        factor = evidence.weights[:, None] * explanation.inverse_lengths(means)
         whole = factor * means + evidence.sums
-        scale = inverse_lengths(whole)
+        scale = explanation.inverse_lengths(whole)
         self.factor = factor = factor * scale  # (rows, 1) w/(‖m‖‖v‖)
         self._directions = whole * scale
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
@@ -303,13 +286,13 @@ class ExplainedScores:
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
         self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
         if model.prior == "cosine" or model.kernel == "linear":
-            self.names, self.values = attribute_names(model), self.without_placeholders(table.matrix)
+            self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
             if model.prior != "cosine":
                 pairs.append((to_numpy(question.Y), Y.T @ regression))
             pairs += [] if own is None else [own]
         else:
             similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
-            codes = find_codes(model.classes_, seen.labels)
+            codes = fitting.find_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.
@@ -371,7 +354,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
         own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
     Y: Floats = model.signature_scaling_.apply(table.matrix)
-    apart = to_numpy(squared_distances(Y, seen)) / model.width_ if by_likeness else None
+    apart = to_numpy(fitting.squared_distances(Y, seen)) / model.width_ if by_likeness else None
 
     def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
         """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""

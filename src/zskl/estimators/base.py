@@ -21,32 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
-from zskl.estimators import _candidates, _inputs, model_file
-from zskl.estimators._candidates import (
-    CandidateScorer,
-    Question,
-    UncalibratedWarning,
-    best_row_scores,
-    check_directions,
-    check_out,
-    choose_candidates,
-    get_temperature,
-    match_label_dtype,
-    nearest_classes,
-    pick_rows,
-    softmax,
-    top_columns,
-)
+from zskl.estimators import _candidates, _inputs, explanation, model_file
+from zskl.estimators._candidates import CandidateScorer, Question, UncalibratedWarning, match_label_dtype, softmax
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
-from zskl.estimators.explanation import (
-    AttributeExplainer,
-    Explainer,
-    Explanation,
-    ScoreParts,
-    explain_raw_score_parts,
-    explain_rows,
-    get_score_parts,
-)
+from zskl.estimators.explanation import Explainer, Explanation, ScoreParts, explain_rows, get_score_parts
 from zskl.estimators.search_vectors import ProjectedRows, project_rows
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
@@ -162,11 +140,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _explainer(self, table: SignatureTable) -> Explainer:
         """What splits differences of scores between the classes of a table."""
-        return AttributeExplainer(self, table)
+        return explanation.AttributeExplainer(self, table)
 
     def _raw_explainer(self, table: SignatureTable) -> Explainer:
         """The same along attributes as they were written."""
-        return explain_raw_score_parts(self, table)
+        return explanation.explain_raw_score_parts(self, table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -296,7 +274,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = tables.one_hot(self.classes_) if given is None else tables.read_table(given, self.classes_)
         _inputs.check_sparse_signatures(self, table)
         if given is not None:
-            check_directions(self, table)
+            _candidates.check_directions(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
@@ -367,7 +345,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
-            check_out(out, (X.shape[0], len(scorer.labels)), X)
+            _candidates.check_out(out, (X.shape[0], len(scorer.labels)), X)
         return scorer.fill(X, lambda scores: scores, out)
 
     def iter_compatibility(
@@ -443,14 +421,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ['owl']
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
-        if reject is not None and (
-            isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
-        ):
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         temperature = None
         if reject is not None:
+            number = isinstance(reject, int | float | np.number) and not isinstance(reject, bool)
+            if not number or not 0 <= reject <= 1:
+                raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
             check_unknown(scorer.labels)
-            temperature = get_temperature(self.temperatures_, scorer.situation)
+            temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -506,7 +483,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
         for rows, scores in scorer.blocks(X):
-            order, of_block = top_columns(to_numpy(scores), int(k))
+            order, of_block = _candidates.top_columns(to_numpy(scores), int(k))
             best[rows] = labels[order]
             if return_scores:
                 values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
@@ -555,7 +532,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 3))
         """
         scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        temperature = get_temperature(self.temperatures_, scorer.situation)
+        temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
         return scorer.fill(X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
@@ -659,7 +636,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         """Scaled samples (n, d) → scores (n, c)."""
         scores = self._scorer(question.Y)
-        return lambda X: best_row_scores(scores(X), question.rows)
+        return lambda X: _candidates.best_row_scores(scores(X), question.rows)
 
     def explain(
         self,
@@ -799,11 +776,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         top = check_count("top", top)
         check_is_fitted(self)
-        table = choose_candidates(self, signatures, candidates)
+        table = _candidates.choose_candidates(self, signatures, candidates)
         labels = match_label_dtype(self.classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
-        order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
+        order, similarity = _candidates.nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
         first, nearest = np.repeat(labels, order.shape[1]), labels[order.ravel()]
         return pd.DataFrame({"class": first, "nearest": nearest, "similarity": similarity.ravel()})
 
@@ -862,7 +839,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
         [2]
         """
-        found = pick_rows(self, X, n, strategy, signatures, candidates, diversity)
+        found = _candidates.pick_rows(self, X, n, strategy, signatures, candidates, diversity)
         return (found.rows, found.worth) if return_scores else found.rows
 
     def save(self, path: str | os.PathLike[str]) -> None:

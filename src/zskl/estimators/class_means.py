@@ -47,6 +47,8 @@ from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
 
+SCALES, SHARES = ("bandwidth", "noise"), ("shrinkage", "crowding_share")  # settings above 0; the latter at most 1
+WEIGHTS = ("description_weight", "crowding")  # those of at least 0
 EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say better
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
@@ -176,16 +178,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "untaught_": None,
     }
     LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
-    FREE: ClassVar = (
-        "kernel",
-        "bandwidth",
-        "noise",
-        "shrinkage",
-        "prior",
-        "description_weight",
-        "crowding",
-        "crowding_share",
-    )
+    FREE: ClassVar = ("kernel", "prior", *SCALES, *SHARES, *WEIGHTS)
 
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
     example_classes_: list[Any]
@@ -234,12 +227,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _check_parameters(self) -> None:
         check_option("kernel", self.kernel, fitting.KERNELS)
         check_option("prior", self.prior, fitting.PRIORS)
-        for name in ("bandwidth", "noise"):
+        for name in SCALES:
             check_positive(name, getattr(self, name))
-        for name in ("shrinkage", "crowding_share"):
+        for name in SHARES:
             if check_positive(name, getattr(self, name)) > 1:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
-        for name in ("description_weight", "crowding"):
+        for name in WEIGHTS:
             check_positive(name, getattr(self, name), zero_allowed=True)
 
     def fit(
@@ -288,9 +281,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
-            training = self._prepare(
-                X, y, signatures, StreamedRows, values=False, weights=(sample_weight, class_weight)
-            )
+            weights = sample_weight, class_weight
+            training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
             self._sums, self._signatures = self._sum_training(training, self.crowding > 0), signatures
             self._fit_from_sums()
         return self

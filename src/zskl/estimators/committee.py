@@ -17,15 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
+from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _inputs, model_file
 from zskl.estimators._candidates import Question, match_label_dtype
-from zskl.estimators._class_means_adapt import (
-    FewShotTrial,
-    KeptAdaptation,
-    OtherModels,
-    find_undescribed,
-    interpolate_calibration,
-)
+from zskl.estimators._class_means_adapt import FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -338,7 +333,7 @@ class Committee(ZeroShotClassifier):
     def _member_logits(self, table: SignatureTable) -> dict[int, Scorer]:
         """Raw rows → logits (n, c) of the members that count, by their places, for a table of candidates."""
         taught = [member for member in self.members_ if isinstance(member, ClassMeansClassifier)]
-        unknown = {label for member in taught for label in find_undescribed(member, table)}
+        unknown = {label for member in taught for label in teaching.find_undescribed(member, table)}
         return {
             k: member_logits(member, factor, table, set() if member in taught else unknown)
             for k, (member, factor) in enumerate(zip(self.members_, self._factors(), strict=True))
@@ -534,7 +529,7 @@ class Committee(ZeroShotClassifier):
         entry, share = self._teachable()[place]._validation_entry()
         self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
         if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
-            found = interpolate_calibration(before, entry, share, self._factors()[place])
+            found = teaching.interpolate_calibration(before, entry, share, self._factors()[place])
             self.calibration_, self.temperatures_ = found
 
     # What `zskl.selection` calls

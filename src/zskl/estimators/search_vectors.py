@@ -310,20 +310,18 @@ class ProjectedRows:
             return model.compatibility(self._X, signatures, candidates)
         of_type = _inputs.take_rows(model, self._X, slice(0, 1))
         table = choose_candidates(model, signatures, candidates)
-        if self._hat is not None:
-            scorer = model._gallery_scorer(model._question(self._hat, table))
-            return convert_like(scorer(self._hat) if self._update is None else self._updated_scores(scorer), of_type)
+        hat, update = self._hat, self._update
+        if hat is not None:
+            scorer = model._gallery_scorer(model._question(hat, table))
+            if update is None:
+                return convert_like(scorer(hat), of_type)
+            # Block by block, so that no second copy is in memory.
+            height = max(1, BLOCK_BYTES[0] // (hat.shape[1] * float_type(hat).itemsize))
+            blocks = [scorer(update(hat[row : row + height])) for row in range(0, len(self), height)]
+            return convert_like(namespace(hat).concat(blocks, axis=0), of_type)
         assert self._score_parts is not None
         question = model._question(self._P, table)
         Y = self._score_parts.map_signatures(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
         scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
         return convert_like(best_row_scores(scores, question.rows), of_type)
-
-    def _updated_scores(self, scorer: Callable[[Array], Array]) -> Array:
-        """Scores of the rows as another model keeps them, block by block, so that no second copy is in memory."""
-        assert self._hat is not None
-        assert self._update is not None
-        height = max(1, BLOCK_BYTES[0] // (self._hat.shape[1] * float_type(self._hat).itemsize))
-        blocks = [scorer(self._update(self._hat[row : row + height])) for row in range(0, self._length, height)]
-        return namespace(self._hat).concat(blocks, axis=0)
