@@ -161,7 +161,7 @@ def test_the_source_keeps_the_rule(rule):
         (heavy, "solver.py", "try:\n    import torch\nexcept ImportError:\n    torch = None"),
         (heavy, "solver.py", "class A:\n    import h5py"),
         (heavy, "serve/app.py", "import pyarrow"),
-        (heavy, "cli/serve.py", "from fastapi import FastAPI"),
+        (heavy, "cli/inference.py", "from fastapi import FastAPI"),
         (heavy, "solver.py", "if True:\n    import matplotlib.pyplot as plt"),
         (prints, "solver.py", "def f():\n    print('done')"),
         (nameless, "utils.py", ""),

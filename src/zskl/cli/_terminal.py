@@ -1,6 +1,7 @@
 """Standard output and standard error: results go to the first, remarks, errors and progress to the second.
 
-Also what a terminal lacks (letters, room) and what becomes of a command whose reader has gone.
+Also what a terminal lacks (letters, room), and what ends a command: a reader that has gone, Ctrl-C, `kill PID` and a
+closed terminal. The last two end it as Ctrl-C does: it stops its workers and says how to continue.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import errno
 import io
 import logging
 import os
+import signal
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
+NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last in place of the second
+SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 READER_GONE = 141  # the exit code of a program whose reader has gone: 128 + SIGPIPE
 
 # What a terminal without these signs shows in their place; "?" for any other.
@@ -58,7 +65,7 @@ def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
 
 
 class _LogPrinter(logging.Handler):
-    """Prints what the library logs. Warnings are left to `_warnings` while it collects them."""
+    """Prints what the library logs. Warnings are left to `collect_messages` while it runs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
@@ -153,3 +160,81 @@ def _is_stuck() -> bool:
     except OSError:
         return True
     return False
+
+
+class _Collector(logging.Handler):
+    """Counts sentences."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.counts: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.counts[record.getMessage()] += 1
+
+    def count_warning(self, message: Warning | str, *where: Any, **more: Any) -> None:
+        """In place of `warnings.showwarning`."""
+        self.counts[str(message)] += 1
+
+
+@contextmanager
+def collect_messages() -> Iterator[None]:
+    """Hold back log messages and warnings of this block, also of workers; show each once at its end, with a count."""
+    from zskl.engines import capture_logs
+
+    collector = _Collector()
+    try:
+        with capture_logs(collector), warnings.catch_warnings():
+            warnings.showwarning = collector.count_warning
+            yield
+    finally:
+        for sentence, times in collector.counts.items():
+            note(sentence if times == 1 else f"{sentence} ({times} times)")
+
+
+@contextmanager
+def collect_warnings() -> Iterator[None]:
+    """Hold back warnings of this block, and show each once at its end, however often it came."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+            note(sentence)
+
+
+class Ended(SystemExit):
+    """By a signal; the exit code is 128 + its number, as in a shell."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+STOPS = (KeyboardInterrupt, Ended)  # what a command catches that can be continued
+
+
+def raise_on_end_signals() -> None:
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
+
+    A signal that is ignored, as after `nohup`, or that a caller handles, is left alone.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    for other in SIGNALS:
+        if signal.getsignal(other) is _end:
+            signal.signal(other, signal.SIG_DFL)
+    raise Ended(number)
+
+
+def describe_stop(stop: BaseException) -> tuple[str, int]:
+    """What ended a command, in words, and its exit code."""
+    if isinstance(stop, Ended):
+        return f"ended by {signal.Signals(stop.number).name}", 128 + stop.number
+    return "interrupted", 130

@@ -11,10 +11,8 @@ from rich.table import Table
 
 from zskl.cli import _options
 from zskl.cli._progress import show_progress
-from zskl.cli._signals import STOPS, describe_stop
 from zskl.cli._tables import show_table
-from zskl.cli._terminal import fail, mention, say
-from zskl.cli._warnings import collect_warnings
+from zskl.cli._terminal import STOPS, collect_warnings, describe_stop, fail, mention, say
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health

@@ -9,8 +9,7 @@ import typer
 
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay
-from zskl.cli._signals import STOPS, describe_stop
-from zskl.cli._terminal import fail, mention, note, say
+from zskl.cli._terminal import STOPS, describe_stop, fail, mention, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.sweep import DatasetSource
