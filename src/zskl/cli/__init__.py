@@ -20,8 +20,8 @@ from typer.core import TyperCommand, TyperGroup
 from zskl.cli import catalogue, data, inference, learning, paper, runs
 from zskl.cli._terminal import (
     STOPS,
-    describe_stop,
     fail,
+    fail_on_stop,
     loudness,
     raise_on_end_signals,
     read_to_the_end,
@@ -68,8 +68,6 @@ def describe_type(kind: str) -> str:
 
 
 class _PlainTypes:
-    """Names the types of values in everyday words in help."""
-
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)  # type: ignore[misc]
         for one in params:
@@ -98,7 +96,7 @@ def add_common_options(command: Callable[..., None]) -> Callable[..., None]:
             with read_to_the_end(), loudness(verbose, quiet):
                 command(**{name: expand_home(value, name in PATHS) for name, value in given.items()})
         except STOPS as stop:
-            fail(*describe_stop(stop))
+            fail_on_stop(stop)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     common = [
@@ -152,7 +150,7 @@ def main() -> None:
     try:
         app()
     except STOPS as stop:
-        fail(*describe_stop(stop))
+        fail_on_stop(stop)
     except Exception as error:
         from zskl.engines import is_user_error
 

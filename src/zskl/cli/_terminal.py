@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -35,8 +35,6 @@ _quiet: list[bool] = [False]  # the last is what the command that runs was given
 
 
 class _Output(Console):
-    """Standard output."""
-
     def on_broken_pipe(self) -> NoReturn:
         # Rich would end the process with exit code 1; `read_to_the_end` decides.
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -74,13 +72,7 @@ class _LogPrinter(logging.Handler):
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs was told to be quiet."""
     return _quiet[-1]
-
-
-def shows_progress() -> bool:
-    """Whether there is somebody to see a bar."""
-    return errors.is_terminal and not is_quiet()
 
 
 def say(sentence: str, wrapped: bool = False) -> None:
@@ -163,18 +155,12 @@ def _is_stuck() -> bool:
 
 
 class _Collector(logging.Handler):
-    """Counts sentences."""
-
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.counts: Counter[str] = Counter()
 
     def emit(self, record: logging.LogRecord) -> None:
         self.counts[record.getMessage()] += 1
-
-    def count_warning(self, message: Warning | str, *where: Any, **more: Any) -> None:
-        """In place of `warnings.showwarning`."""
-        self.counts[str(message)] += 1
 
 
 @contextmanager
@@ -185,7 +171,7 @@ def collect_messages() -> Iterator[None]:
     collector = _Collector()
     try:
         with capture_logs(collector), warnings.catch_warnings():
-            warnings.showwarning = collector.count_warning
+            warnings.showwarning = lambda message, *where, **more: collector.counts.update([str(message)])
             yield
     finally:
         for sentence, times in collector.counts.items():
@@ -233,8 +219,8 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise Ended(number)
 
 
-def describe_stop(stop: BaseException) -> tuple[str, int]:
-    """What ended a command, in words, and its exit code."""
+def fail_on_stop(stop: BaseException, more: str = "") -> NoReturn:
+    """Say what ended a command, and `more`, such as how to continue it."""
     if isinstance(stop, Ended):
-        return f"ended by {signal.Signals(stop.number).name}", 128 + stop.number
-    return "interrupted", 130
+        fail(f"ended by {signal.Signals(stop.number).name}{more}", 128 + stop.number)
+    fail(f"interrupted{more}", 130)

@@ -15,7 +15,7 @@ import typer
 
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay
-from zskl.cli._terminal import STOPS, collect_warnings, complain, describe_stop, fail, is_quiet, mention, say
+from zskl.cli._terminal import STOPS, collect_warnings, complain, fail, fail_on_stop, is_quiet, mention, say
 
 if TYPE_CHECKING:
     from zskl.batch.predict import Explained, Options
@@ -66,12 +66,11 @@ def predict(
 
     from zskl import _arrays, _files, methods
     from zskl.batch import predict
-    from zskl.batch import predict as folder
 
     _options.check_with_known(with_known, signatures)
     _arrays.check_device(device)
     runner = _options.make_engine(engine, address, workers)
-    asked = folder.Options(
+    asked = predict.Options(
         None if signatures is None else str(signatures),
         with_known,
         tuple(candidates) if candidates else None,
@@ -101,7 +100,7 @@ def _predict_folder(
 ) -> None:
     """A file of predictions for each shard in `folder`, in the folder `out`."""
     from zskl._arrays import runs_on_gpu
-    from zskl.batch import predict as folder_batch
+    from zskl.batch import predict as batch
     from zskl.experiments import run_folder
 
     if out is None:
@@ -110,9 +109,9 @@ def _predict_folder(
         )
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one; name another")
-    job, found = folder_batch.plan_job(model, out, options, device), folder_batch.find_shards(folder)
-    with run_folder.open_log(out, folder_batch.FILE) as folder_of_records:
-        reasons = folder_batch.reasons_to_run(job, found, folder_of_records)
+    job, found = batch.plan_job(model, out, options, device), batch.find_shards(folder)
+    with run_folder.open_log(out, batch.FILE) as records:
+        reasons = batch.reasons_to_run(job, found, records)
         left = {place: found[place] for place in reasons}
         before, failures, rows = len(found) - len(left), 0, 0
         if before:
@@ -121,25 +120,22 @@ def _predict_folder(
             mention(f"{number} of {len(found)} shards are done again: {reason}")
         try:
             with SweepDisplay([shard.name for shard in found], before, "all shards") as display:
-                here = engine is None or runs_on_gpu(None, device)  # processes would each load the model onto the GPU
                 for place in set(range(len(found))) - set(left):
                     display.finished(place)
-                runner = None if here else engine
-                run = folder_batch.predict_folder(
-                    job, left, runner, folder_of_records, display.started, display.describe
-                )
+                # Processes would each load the model onto the GPU.
+                runner = None if engine is None or runs_on_gpu(None, device) else engine
+                run = batch.predict_folder(job, left, runner, records, display.started, display.describe)
                 with closing(run) as outcomes:
                     for place, outcome in outcomes:
                         display.finished(place)
-                        if isinstance(outcome, folder_batch.Failure):
+                        if isinstance(outcome, batch.Failure):
                             failures += 1
                             complain(outcome.sentence)
                         else:
                             rows += outcome
         except STOPS as stop:
-            how, code = describe_stop(stop)
-            done = len(found) - len(folder_batch.reasons_to_run(job, found, folder_of_records))
-            fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
+            done = len(found) - len(batch.reasons_to_run(job, found, records))
+            fail_on_stop(stop, f": {done} of {len(found)} shards done; the same command continues")
     mention(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
         fail(f"{failures} of {len(found)} shards failed: mend them, then run the same command again", 2)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +17,6 @@ from zskl.cli._tables import show_table
 from zskl.cli._terminal import collect_messages, collect_warnings, fail, mention, note
 
 if TYPE_CHECKING:
-    from zskl.batch.teach import Questions
     from zskl.datasets.dataset import Dataset
     from zskl.engines import Engine
     from zskl.estimators.base import ZeroShotClassifier
@@ -86,7 +84,10 @@ def fit(
     Example: [b]zskl fit shards --labels species --signatures classes.csv -o birds.zskl --engine dask[/b]
     """
     from zskl import _arrays, _files, methods
+    from zskl._validation import check_option
     from zskl.cli import _datasets
+    from zskl.datasets import folder, images
+    from zskl.selection.search_results import SCORINGS
 
     runner = _options.make_engine(engine, address, workers)
     settings = dict(_options.parse_setting(text) for text in set_ or [])
@@ -99,34 +100,7 @@ def fit(
             "--engine, --address and --workers were given without --labels: they are for a folder of shards; add it, "
             "or leave them out"
         )
-    task = _plan(tune, scoring, calibrate, quick=method.lower() == DEFAULT)
-    _arrays.check_device(device)
-    model = methods.build(method, {**settings, "random_state": seed, "device": device})
-    _files.check_target(out)
-    loaded = _datasets.load_dataset(data, root, features, signatures)
-    model, found = _fit(model, method, settings, loaded, task)
-    _keep_origin(model, data, loaded)
-    model.save(out)
-    _report(model, found, task.scoring)
-    rows = len(loaded.parts["trainval"])
-    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.classes_)} classes of {loaded.name}")
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What to do besides fitting."""
-
-    tune: bool
-    scoring: str
-    calibrate: bool
-    required: bool  # or else default settings serve where the rows are too few to tune on
-
-
-def _plan(tune: bool | None, scoring: str | None, calibrate: bool, quick: bool) -> _Task:
-    """The options, with their defaults; a quick method is tuned unless told otherwise."""
-    from zskl._validation import check_option
-    from zskl.selection.search_results import SCORINGS
-
+    quick = method.lower() == DEFAULT
     tuned = quick if tune is None else tune
     if scoring is not None and not tuned:
         raise ValueError(
@@ -134,27 +108,48 @@ def _plan(tune: bool | None, scoring: str | None, calibrate: bool, quick: bool) 
         )
     scoring = scoring or ("gzsl" if quick else "zsl")
     check_option("scoring", scoring, SCORINGS)
-    return _Task(tuned, scoring, calibrate, bool(tune or calibrate))
+    _arrays.check_device(device)
+    model = methods.build(method, {**settings, "random_state": seed, "device": device})
+    _files.check_target(out)
+    loaded = _datasets.load_dataset(data, root, features, signatures)
+    model, found = _fit(model, method, settings, loaded, scoring if tuned else None, calibrate, bool(tune or calibrate))
+    prepared = folder.read_preparation(data)
+    if prepared is not None:
+        model.preparation_ = prepared.text()
+    model.backbone_ = loaded.backbone or images.backbone_of_features(loaded.features)
+    model.save(out)
+    _report_fit(model, found, scoring)
+    rows = len(loaded.parts["trainval"])
+    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
 def _fit(
-    model: ZeroShotClassifier, method: str, settings: Mapping[str, Any], data: Dataset, task: _Task
+    model: ZeroShotClassifier,
+    method: str,
+    settings: Mapping[str, Any],
+    data: Dataset,
+    scoring: str | None,
+    calibrate: bool,
+    required: bool,
 ) -> tuple[ZeroShotClassifier, Tuned | None]:
-    """The model fitted on the trainval rows, and the search if there was one; settings that were given stay."""
+    """The model fitted on the trainval rows, and the search if there is a `scoring`; settings that were given stay.
+
+    Unless tuning is `required`, default settings serve where the rows are too few for it.
+    """
     from zskl import methods, selection
     from zskl.engines import Engine
     from zskl.selection.class_folds import TooFewRows
 
     training = (*data.samples("trainval"), data.signatures)
     with collect_messages(), show_progress(f"{data.name} {method}") as report:
-        if task.tune:
+        if scoring is not None:
             entry = methods.find(method)
             try:
                 grid = methods.drop_fixed_settings(entry.grid, settings)
                 folds = selection.folds(data)
-                found = selection.tune(model, *training, grid, folds, task.scoring, report=report, extend=entry.bounds)
+                found = selection.tune(model, *training, grid, folds, scoring, report=report, extend=entry.bounds)
             except TooFewRows as error:
-                if task.required:
+                if required:
                     raise
                 note(f"fitted with the default settings, neither tuned nor calibrated: {error}")
             else:
@@ -163,66 +158,41 @@ def _fit(
         model.fit(
             *training, callback=lambda now: None if now.step % max(1, now.steps // 100) else report(now.step, now.steps)
         )
-        if task.calibrate:
+        if calibrate:
             selection.calibrate(model, *training, selection.folds(data), Engine())
     return model, None
 
 
-def _keep_origin(model: ZeroShotClassifier, place: str, data: Dataset) -> None:
-    """Note in the model how its rows were prepared and what made features of pictures."""
-    from zskl.datasets import folder, images
-
-    prepared = folder.read_preparation(place)
-    if prepared is not None:
-        model.preparation_ = prepared.text()
-    model.backbone_ = data.backbone or images.backbone_of_features(data.features)
-
-
-def _report(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> None:
+def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> None:
     """Say what was chosen and calibrated, what it promises, and where a better setting may lie."""
-    for sentence in _describe_fit(model, found, scoring):
-        mention(sentence)
-    if found is not None and found.edges:
-        note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
+    from zskl.selection.tuning import format_score
 
-
-def _describe_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> Iterator[str]:
-    """What was chosen and calibrated, and what it promises."""
     if found is not None:
-        yield from _describe_search(found, scoring)
+        chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
+        mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
+        default = found.search.default
+        beside = f"; of the default setting {format_score(found, default)}" if default is not None else ""
+        mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        if found.against_default is not None:
+            mention(str(found.against_default))
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        yield f"calibrated: {constant}; temperatures {written} candidates"
-    yield from _describe_practice(model)
-
-
-def _describe_search(found: Tuned, scoring: str) -> Iterator[str]:
-    """The setting that a search chose, and its score beside that of the default."""
-    from zskl.selection.tuning import format_score
-
-    chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-    yield f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}"
-    default = found.search.default
-    beside = f"; of the default setting {format_score(found, default)}" if default is not None else ""
-    yield f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}"
-    if found.against_default is not None:
-        yield str(found.against_default)
-
-
-def _describe_practice(model: ZeroShotClassifier) -> Iterator[str]:
-    """What validation classes promise of rows that the model may learn from later."""
-    found = getattr(model, "practice_", None) or {}
-    examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (found.get("examples") or {}).items()]
+        mention(f"calibrated: {constant}; temperatures {written} candidates")
+    # What validation classes promise of rows that the model may learn from later.
+    practice = getattr(model, "practice_", None) or {}
+    examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (practice.get("examples") or {}).items()]
     if examples:
-        yield f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}"
+        mention(f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}")
     for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H")):
         gains = [
             f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points with {one['per_class']:.3g} of a class"
-            for one in (found.get("unlabelled") or {}).get(name) or ()
+            for one in (practice.get("unlabelled") or {}).get(name) or ()
         ]
         if gains:
-            yield f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {', '.join(gains)}"
+            mention(f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {', '.join(gains)}")
+    if found is not None and found.edges:
+        note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
 
 
 def fit_folder(
@@ -407,12 +377,6 @@ def label_next(
         )
     if out is not None:
         written = predict.write_predictions(out, found.table())
-    show_table(_draw_table(found))
-    if out is not None:
-        mention(f"wrote {out}: {written} rows")
-
-
-def _draw_table(found: Questions) -> Table:
     picture = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
     for name in (found.named_by, "best", found.value, "second", found.value, "why"):
         picture.add_column(name, justify="right" if name == found.value else "left")
@@ -420,4 +384,6 @@ def _draw_table(found: Questions) -> Table:
         pairs = zip(one.guesses, one.values, strict=True)
         cells = [str(one.row), *(str(cell) for pair in pairs for cell in pair), one.why]
         picture.add_row(*map(escape, cells))
-    return picture
+    show_table(picture)
+    if out is not None:
+        mention(f"wrote {out}: {written} rows")

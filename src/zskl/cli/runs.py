@@ -17,12 +17,11 @@ from rich.table import Table
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay, show_progress
 from zskl.cli._tables import draw_comparison, show_table
-from zskl.cli._terminal import STOPS, collect_messages, describe_stop, fail, mention, note, open_output, say
+from zskl.cli._terminal import STOPS, collect_messages, fail, fail_on_stop, mention, note, open_output, say
 
 if TYPE_CHECKING:
     from zskl.engines import Engine
-    from zskl.experiments.compare import Comparison
-    from zskl.experiments.expectation import Expectation, Figure
+    from zskl.experiments.expectation import Figure
     from zskl.experiments.record import Record
     from zskl.experiments.sweep import SweepTask
 
@@ -131,7 +130,6 @@ def run(
     from zskl.cli import _datasets
     from zskl.engines import Engine
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments.sweep import SweepTask
 
     _arrays.check_device(device)
     settings = dict(_options.parse_setting(text) for text in set_ or [])
@@ -149,21 +147,20 @@ def run(
     for name in dict.fromkeys(dataset):
         source = _datasets.find_source(name, root, features, signatures, folds)
         data = _datasets.load_source(source)
-        pieces += [SweepTask(source, data, unit) for unit in units]
+        pieces += [sweep.SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)
 
 
 def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """Run them; what is finished is kept, in the folder `out` and the file `json_`."""
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments import run_folder as run_folders
     from zskl.experiments.record import Record
 
     found: dict[int, Record] = {}
     failures = []
     with (
         run_folder.open_run_folder(out, Record.from_json) if out is not None else nullcontext() as folder,
-        run_folders.replace_log(json_) if json_ is not None else nullcontext() as append,
+        run_folder.replace_log(json_) if json_ is not None else nullcontext() as append,
     ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
@@ -184,12 +181,11 @@ def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path
                     if append is not None:
                         append(outcome.to_json())
         except STOPS as stop:
-            how, code = describe_stop(stop)
             if folder is None:
-                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR you could continue it", code)
+                fail_on_stop(stop, f": {len(found)} of {len(pieces)} done; with --out DIR you could continue it")
             folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
-            fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
+            fail_on_stop(stop, f": {done} of {len(pieces)} done; the same command continues")
     results = [found[place] for place in sorted(found)]
     for data in dict.fromkeys(map(_identify_data, results)):
         show_results([record for record in results if _identify_data(record) == data])
@@ -261,19 +257,17 @@ def compare(
         for part in filter(None, table.split()):
             show_table(draw_comparison(part))
         return
-    text = _draw_for_file(table) if format_ == "table" else table.to_text(format_)
+    if format_ == "table":
+        file = io.StringIO()
+        Console(file=file, width=FILE_WIDTH, color_system=None).print(draw_comparison(table))
+        text = "\n".join(line.rstrip() for line in file.getvalue().strip("\n").split("\n")) + "\n"
+    else:
+        text = table.to_text(format_)
     if out is None:
         typer.echo(text, nl=False)
         return
     _files.write_atomically(out, text.encode())
     mention(f"wrote {out}: {len(table.rows)} row(s)")
-
-
-def _draw_for_file(table: Comparison) -> str:
-    """The table as plain text."""
-    file = io.StringIO()
-    Console(file=file, width=FILE_WIDTH, color_system=None).print(draw_comparison(table))
-    return "\n".join(line.rstrip() for line in file.getvalue().strip("\n").split("\n")) + "\n"
 
 
 def report(
@@ -324,7 +318,11 @@ def expect(
         return
     if len(found.held_out) == 1:
         note("there is a single validation fold, so settings were chosen where they are judged: expect a little less")
-    say(f"{loaded.name}: expected zero-shot accuracy {_percent(found.zero_shot)} ({_folds(found)})")
+    low, high, number = min(found.held_out), max(found.held_out), len(found.held_out)
+    classes = str(low) if low == high else f"{low} to {high}"
+    held_out = f"{number} fold{'s' if number > 1 else ''} of {classes} held-out classes"
+    chance = f"chance {100 * found.chance:.1f} %"
+    say(f"{loaded.name}: expected zero-shot accuracy {_percent(found.zero_shot)} ({held_out}; {chance})")
     if found.harmonic is not None:
         say(f"expected H, with trained classes among the candidates, calibrated: {_percent(found.harmonic)}")
     table = Table("without", "attributes", "zero-shot", "loss", box=box.SIMPLE)
@@ -340,10 +338,3 @@ def expect(
 
 def _percent(figure: Figure) -> str:
     return f"{100 * figure.mean:.1f} ± {100 * figure.spread:.1f} %"
-
-
-def _folds(found: Expectation) -> str:
-    low, high = min(found.held_out), max(found.held_out)
-    classes = str(low) if low == high else f"{low} to {high}"
-    number = len(found.held_out)
-    return f"{number} fold{'s' if number > 1 else ''} of {classes} held-out classes; chance {100 * found.chance:.1f} %"
