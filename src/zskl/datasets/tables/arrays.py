@@ -236,11 +236,9 @@ def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFil
 
 
 def read_backbone(path: Source) -> str | None:
-    """The network that made the features, which `zskl data embed` names beside them."""
-    if path.suffix != ".npz" or "backbone" not in _array_names(path):
-        return None
+    """The network that made the features in an .npz file, which `zskl data embed` names beside them."""
     with _open_arrays(path) as archive:
-        name = archive["backbone"]
+        name = archive["backbone"] if "backbone" in archive else np.empty(0)
     return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
 
 
