@@ -113,7 +113,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     """
     paths = [Path(sources)] if isinstance(sources, str | os.PathLike) else [Path(source) for source in sources]
     found: dict[Path, Picture] = {}
-    for picture in sorted((one for path in paths for one in _pictures_of(path)), key=lambda one: one.path.as_posix()):
+    for picture in sorted((one for path in paths for one in _list_pictures(path)), key=lambda one: one.path.as_posix()):
         found.setdefault(picture.path.resolve(), picture)
     pictures = list(found.values())
     if not pictures:
@@ -131,7 +131,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     return pictures
 
 
-def _pictures_of(source: Path) -> Iterator[Picture]:
+def _list_pictures(source: Path) -> Iterator[Picture]:
     if source.is_file():
         yield Picture(source, None)
         return

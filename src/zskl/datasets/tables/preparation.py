@@ -62,7 +62,7 @@ class Preparation:
     def apply(
         self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] | None = None
     ) -> NDArray[np.float32]:
-        """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories that it got, if others."""
+        """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
         words = words or [None] * len(self.columns)
         return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
 
