@@ -126,7 +126,8 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         checked=True,  # the features were checked when the folder was made
     )
     del labels, parts
-    release_free_memory()  # what texts of many rows took, also before they were written: a fit needs the room
+    # What texts of many rows took, also before they were written: a fit needs the room.
+    release_free_memory()
     return data
 
 
@@ -266,7 +267,8 @@ class RawFeatures:
             for start in range(0, len(raw), block_rows(raw.shape[1])):
                 block = raw[start : start + block_rows(raw.shape[1])]
                 file.write(preparation.apply(block[:, chosen], words).tobytes())
-        del raw, block  # some systems cannot remove a file that is mapped
+        # Some systems cannot remove a file that is mapped.
+        del raw, block
         self.path.unlink()
         return None if self.names is None else preparation.features, None if self.categories is None else preparation
 
@@ -506,7 +508,8 @@ def make(
             **({"texts": texts} if texts else {}),
         }
         write_folder(temporary, data, made, rows.ids, preparation)
-        del data  # some systems cannot rename a folder while a file in it is mapped
+        # Some systems cannot rename a folder while a file in it is mapped.
+        del data
     return load_folder(out)
 
 

@@ -110,7 +110,8 @@ def _check_whole(path: Path) -> None:
         size = file.seek(0, 2)
         order = {b"IM": "<", b"MI": ">"}.get(header[126:])
         if order is None:
-            return  # a v4 file, or not a MATLAB file: the reader decides
+            # A v4 file, or not a MATLAB file: the reader decides.
+            return
         at = len(header)
         while at < size:
             file.seek(at)
