@@ -405,14 +405,18 @@ def _to_float64(values: Any, where: str) -> NDArray[np.float64]:
 
 def _to_matrix(values: Any, where: str) -> Any:
     """At least 2-D, in float64; sparse if the values are."""
-    return SparseRows.of(values).astype(np.float64) if is_sparse(values) else np.atleast_2d(_to_float64(values, where))
+    return (
+        SparseRows.from_scipy(values).astype(np.float64)
+        if is_sparse(values)
+        else np.atleast_2d(_to_float64(values, where))
+    )
 
 
 def _check_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
     """Refuse signatures (rows, p) that are empty or not finite; `names` are those of the columns."""
     if rows.size == 0:
         raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")
-    bad = rows.not_finite() if is_sparse_rows(rows) else np.argwhere(~np.isfinite(rows))
+    bad = rows.find_not_finite() if is_sparse_rows(rows) else np.argwhere(~np.isfinite(rows))
     if len(bad):
         row, column = bad[0]
         name = repr(names[column]) if names else str(column)
