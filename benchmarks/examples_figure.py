@@ -19,7 +19,7 @@ from rich.table import Table
 from class_means import load
 from machine import keep
 from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
-from zskl.plots import display
+from zskl.plots import _style
 from zskl.protocols import draw_examples
 
 SHOTS = (0, 1, 2, 5, 10, 20)
@@ -85,21 +85,21 @@ def cell(values: NDArray[np.float64]) -> str:
 def figure(found: dict[str, NDArray[np.float64]], data: datasets.Dataset, source: str) -> str:
     """Two lines with their spread, as SVG."""
     places, said = np.arange(len(SHOTS)), []
-    with display.open_panels(1, HEIGHT) as (ax,):
-        for name, colour, dash in zip(CURVES, display.COLOURS, display.DASHES, strict=False):
+    with _style.open_panels(1, HEIGHT) as (ax,):
+        for name, colour, dash in zip(CURVES, _style.COLOURS, _style.DASHES, strict=False):
             middle, spread = 100 * found[name].mean(axis=1), 100 * found[name].std(axis=1, ddof=1)
             ax.plot(places, middle, marker="o", color=colour, linestyle=dash, label=name, clip_on=False)
             ax.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
             points = [f"{value:.1f} with {k}" for k, value in zip(SHOTS, middle, strict=True) if np.isfinite(value)]
             said.append(f"{name}: {', '.join(points)}")
-        display.set_tick_names(ax.xaxis, places, [str(shots) for shots in SHOTS])
+        _style.set_tick_names(ax.xaxis, places, [str(shots) for shots in SHOTS])
         ax.set_xlim(0, len(SHOTS) - 1)
         ax.set_ylim(10 * np.floor(10 * np.nanmin([found[name].min(axis=1) for name in CURVES])), 100)
         ax.set_title(f"{source.replace(':', ', ')}: {len(data.unseen_classes)} unseen classes")
         ax.set_xlabel("examples of each unseen class")
         ax.set_ylabel("zero-shot accuracy, %")
-        display.draw_legend(ax, 2)
-    return display.to_svg(ax.figure, "Accuracy against the number of examples", "; ".join(said))
+        _style.draw_legend(ax, 2)
+    return _style.to_svg(ax.figure, "Accuracy against the number of examples", "; ".join(said))
 
 
 if __name__ == "__main__":

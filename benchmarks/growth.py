@@ -14,7 +14,7 @@ import numpy as np
 from shapes import problem, times
 from step_cpu import ours
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier
-from zskl.plots import display
+from zskl.plots import _style
 
 START = {"d": 512, "p": 64, "C": 50, "batch": 10}
 SIZES = {
@@ -121,13 +121,13 @@ def class_means(rounds: int = 3, asked: int = 2000) -> dict[str, Any]:
 
 def figure(curves: dict[str, Any]) -> str:
     """Small log–log charts side by side, as SVG."""
-    with display.open_panels(len(curves), HEIGHT) as axes:
+    with _style.open_panels(len(curves), HEIGHT) as axes:
         for ax, (name, curve) in zip(axes, curves.items(), strict=True):
             sizes = curve["sizes"]
             unit, scale = UNITS.get(name.partition(",")[0], ("µs a step", 1e6))
-            ax.loglog(sizes, scale * np.array(curve["seconds"]), "o-", color=display.COLOURS[0], clip_on=False)
+            ax.loglog(sizes, scale * np.array(curve["seconds"]), "o-", color=_style.COLOURS[0], clip_on=False)
             shown = sizes[::2] if len(sizes) > 5 else sizes
-            display.set_tick_names(ax.xaxis, shown, [f"{size:g}" for size in shown])
+            _style.set_tick_names(ax.xaxis, shown, [f"{size:g}" for size in shown])
             ax.set_xlim(sizes[0], sizes[-1])
             ax.yaxis.set_major_formatter("{x:g}")
             ax.minorticks_off()
@@ -135,4 +135,4 @@ def figure(curves: dict[str, Any]) -> str:
             ax.set_xlabel(name.rpartition(" ")[2])
             ax.set_ylabel(unit)
     said = "; ".join(f"{name}: exponent {curve['exponent']:.2f}" for name, curve in curves.items())
-    return display.to_svg(axes[0].figure, "Time against size, both on logarithmic axes", said)
+    return _style.to_svg(axes[0].figure, "Time against size, both on logarithmic axes", said)

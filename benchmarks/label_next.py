@@ -29,7 +29,7 @@ from class_means import load
 from machine import RESULTS, keep
 from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
 from zskl._arrays import make_generator
-from zskl.plots import display
+from zskl.plots import _style
 
 LABELS = (0, 10, 25, 50, 100, 200)
 ROUND = 25
@@ -202,20 +202,20 @@ def moments(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 def figure(found: dict[str, Any], study: Study, source: str) -> str:
     """A line for each way to choose rows, with its spread, as SVG."""
     places, said = np.arange(len(LABELS)), []
-    with display.open_panels(1, HEIGHT) as (ax,):
-        for (name, values), colour, dash in zip(found.items(), display.COLOURS, display.DASHES, strict=False):
+    with _style.open_panels(1, HEIGHT) as (ax,):
+        for (name, values), colour, dash in zip(found.items(), _style.COLOURS, _style.DASHES, strict=False):
             middle, spread = (100 * one for one in moments(values))
             ax.plot(places, middle, marker="o", color=colour, linestyle=dash, label=name, clip_on=False)
             ax.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
             points = [f"{value:.1f} with {k}" for k, value in zip(LABELS, middle, strict=True)]
             said.append(f"{name}: {', '.join(points)}")
-        display.set_tick_names(ax.xaxis, places, [str(count) for count in LABELS])
+        _style.set_tick_names(ax.xaxis, places, [str(count) for count in LABELS])
         ax.set_xlim(0, len(LABELS) - 1)
         ax.set_title(f"{source.replace(':', ', ')}: {len(study.classes)} unseen classes")
         ax.set_xlabel("labels")
         ax.set_ylabel("zero-shot accuracy, %")
-        display.draw_legend(ax, 3)
-    return display.to_svg(ax.figure, "Accuracy against the number of labels", "; ".join(said))
+        _style.draw_legend(ax, 3)
+    return _style.to_svg(ax.figure, "Accuracy against the number of labels", "; ".join(said))
 
 
 if __name__ == "__main__":

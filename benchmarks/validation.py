@@ -20,7 +20,7 @@ from scipy.stats import pearsonr, spearmanr
 from zskl import DivergenceError, datasets, methods, protocols, selection
 from zskl.engines import Engine
 from zskl.plots import ValidationTestDisplay
-from zskl.plots.display import draw_panels
+from zskl.plots._base import draw_panels
 from zskl.selection.grid import group_settings
 
 PANELS = (("zsl", "zero-shot accuracy"), ("gzsl", "calibrated H"))

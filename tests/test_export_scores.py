@@ -14,7 +14,7 @@ from taught_models import SORTS, fitted
 from tolerances import FORMULA
 from zskl import ClassMeansClassifier, SignatureWarning, ZeroShotKernelClassifier, datasets, export, kernels, methods
 from zskl import scaling as scalings
-from zskl.estimators import class_means
+from zskl.estimators import _class_means_scores
 from zskl.export import NEVER
 
 # Scores ---------------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_seen_classes_are_told_by_their_signatures(toy, tmp_path, sort):
 def test_a_seen_class_that_is_not_told_is_caught(toy, tmp_path, monkeypatch):
     """The planted fault: no signature is that of a seen class."""
     model = fitted(toy)
-    monkeypatch.setattr(class_means, "SAME", -1.0)
+    monkeypatch.setattr(_class_means_scores, "SAME", -1.0)
     assert apart(scored(exported(model, tmp_path), toy.X), model.compatibility(toy.X)) > 0.01
 
 

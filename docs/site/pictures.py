@@ -6,8 +6,8 @@ from typing import Any
 
 from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 
-from zskl.plots import display as displays
-from zskl.plots.display import Display
+from zskl.plots import _style
+from zskl.plots._base import Display
 
 
 def _get_sg_image_scraper() -> Any:
@@ -26,6 +26,6 @@ def scraper(block: Any, variables: dict[str, Any], settings: dict[str, Any], **o
         seen.add(id(display.figure_))
         path = next(variables["image_path_iterator"])
         with open(path, "wb") as file:
-            file.write(displays.to_png(display.figure_))
+            file.write(_style.to_png(display.figure_))
         text += figure_rst([path], settings["src_dir"], display.description)
     return text

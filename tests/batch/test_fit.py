@@ -58,7 +58,7 @@ def assert_same(model, X, y, table):
     assert np.array_equal(model.predict(X), whole.predict(X))
 
 
-def test_arrays_with_labels_beside_them(folder, data, monkeypatch):
+def test_npy_shards_with_files_of_labels(folder, data, monkeypatch):
     monkeypatch.setattr("zskl.datasets.tables.features.BLOCK_VALUES", 20)  # several blocks, several at a time
     monkeypatch.setattr(fit_folder, "TOGETHER", 2)
     told = []
@@ -69,7 +69,7 @@ def test_arrays_with_labels_beside_them(folder, data, monkeypatch):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_parquet_with_a_column_of_labels_whatever_the_order_of_columns(data, tmp_path):
+def test_parquet_shards_with_a_column_of_labels_in_any_order(data, tmp_path):
     pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     X, y, table = data
     for k in range(2):
@@ -83,7 +83,7 @@ def test_parquet_with_a_column_of_labels_whatever_the_order_of_columns(data, tmp
         fit_shards(tmp_path, "specie", table)
 
 
-def test_merged_in_order_whichever_comes_first(folder, data, monkeypatch):
+def test_sums_are_merged_in_the_order_of_shards(folder, data, monkeypatch):
     def backwards(function, tasks, shared, engine):
         for position in reversed(range(len(tasks))):
             yield position, function(shared, tasks[position])
@@ -130,7 +130,7 @@ def test_a_shard_that_does_not_fit_is_named(folder, what, sentence):
         fit_shards(folder / "rows", folder / "labels", folder / "classes.csv")
 
 
-def test_what_cannot_be_asked_for_is_said(folder, data):
+def test_wrong_arguments_are_refused_by_fit_shards(folder, data):
     rows, table = folder / "rows", data[2]
     with pytest.raises(ValueError, match=r"labels is 'species', and 'part-0.npy'.* has no columns"):
         fit_shards(rows, "species", table)

@@ -85,7 +85,7 @@ def test_a_parquet_shard_that_does_not_fit_is_named(what, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_other_columns_of_a_later_shard_stay_out(tmp_path):
+def test_extra_columns_of_a_later_shard_are_ignored(tmp_path):
     write(tmp_path, 0, frame(0))
     write(tmp_path, 1, frame(1).assign(more="words"))
     assert fit_shards(tmp_path, "label", CLASSES)._sums.rows.tolist() == [20, 20, 20]

@@ -60,7 +60,7 @@ def peak(call, *arguments):
         tracemalloc.stop()
 
 
-# Rows in a memory-mapped file ----------------------------------------------------------------------------------------
+# Rows in a memory-mapped file
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_ranking_holds_some_blocks_only(model, mapped, tmp_path, monkeypatch, ca
 
 
 @pytest.mark.parametrize("fault", HELD_WHOLE)
-def test_the_trace_sees_what_ranking_must_not_hold(model, mapped, fault):
+def test_a_planted_copy_of_all_rows_is_seen(model, mapped, fault):
     call, size = HELD_WHOLE[fault]
     assert peak(call, model, mapped) > size
 
@@ -160,7 +160,7 @@ def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, me
         assert peak(fit_all) > INPUT  # the planted fault
 
 
-# A CSV file ----------------------------------------------------------------------------------------------------------
+# A CSV file
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_a_csv_file_goes_through_all_steps_in_blocks(csv, monkeypatch, capsys):
     assert len(Path("large-predictions.csv").read_text(encoding="utf-8").splitlines()) == LINES + 1
 
 
-# Scaling -------------------------------------------------------------------------------------------------------------
+# Scaling
 
 
 @pytest.mark.parametrize("scaling", ["center-l2", "sqrt-center-l2", "none"])

@@ -1,6 +1,10 @@
 """`zskl predict` on a folder: the predictions of each file by itself, whatever ends the run or changes in between."""
 
+import inspect
+import json
 import os
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +22,14 @@ pytest.importorskip("pyarrow", reason="an extra: Parquet shards")
 NAMES = [f"f{k}" for k in range(6)]
 ENGINES = pytest.mark.xdist_group("engines")  # with their workers
 SHARDS = ["a.npy", "b.parquet", "c.pq"]
+DEFAULTS_OF_0_2 = {
+    "signatures": None,
+    "with_known": False,
+    "candidates": None,
+    "top": 5,
+    "probabilities": False,
+    "reject": None,
+}
 
 
 def zskl_predict(*arguments):
@@ -106,14 +118,14 @@ def run(*arguments, model="model.zskl"):
 ALL = ["a.npy.csv", "b.parquet.csv", "c.pq.csv"]
 
 
-def test_what_is_done_is_not_done_again(here):
+def test_finished_shards_are_skipped(here):
     assert run()[3] == ALL
     code, out, _, again = run()
     assert (code, again) == (0, [])
     assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shard(s) to out\n"
 
 
-def test_what_is_done_with_candidates_is_not_done_again(here):
+def test_finished_shards_with_candidates_are_skipped(here):
     """They are a tuple in memory and a list in the file."""
     chosen = ["--candidates", "h", "--candidates", "a"]
     assert run(*chosen)[3] == ALL
@@ -122,14 +134,14 @@ def test_what_is_done_with_candidates_is_not_done_again(here):
 
 
 @pytest.mark.parametrize("line", ['{"a": 1}', '{"shard": "a.npy"}'])
-def test_lines_of_others_count_for_nothing(here, line):
+def test_lines_of_other_programs_are_ignored(here, line):
     Path("out").mkdir()
     Path("out", "predictions.jsonl").write_text(line + "\n", encoding="utf-8")
     code, _, _, again = run()
     assert (code, again) == (0, ALL)
 
 
-def test_another_model_is_seen_and_told(here):
+def test_shards_run_again_with_another_model(here):
     run()
     _, out, _, again = run(model="other.zskl")
     assert again == ALL
@@ -140,7 +152,7 @@ def test_another_model_is_seen_and_told(here):
     assert outputs() == one_by_one()
 
 
-def test_a_model_under_the_same_name_is_another(here):
+def test_shards_run_again_if_the_model_file_changed(here):
     run()
     os.replace("other.zskl", "model.zskl")
     _, out, _, again = run()
@@ -149,7 +161,7 @@ def test_a_model_under_the_same_name_is_another(here):
 
 
 @pytest.mark.parametrize("options", [["--top", "2"], ["--candidates", "a"], ["--signatures", "classes.csv"]])
-def test_other_options_are_seen_and_told(here, options):
+def test_shards_run_again_with_other_options(here, options):
     run()
     _, out, _, again = run(*options)
     assert again == ALL
@@ -157,7 +169,53 @@ def test_other_options_are_seen_and_told(here, options):
     assert outputs() == one_by_one(*options)
 
 
-def test_another_table_under_the_same_name_is_seen(here):
+def test_options_of_shards_are_those_of_the_predictor():
+    """By the same names and defaults; an option that `Options` lacks would not be told from its default."""
+    asked = {one.name: one.default for one in fields(predict.Options)}
+    taken = list(inspect.signature(predict.Predictor).parameters.values())[1:]
+    assert asked == {one.name: one.default for one in taken}
+
+
+def test_a_new_option_at_its_default_leaves_finished_shards_finished(here, monkeypatch):
+    """And another value of it runs them again."""
+    assert run("--top", "2")[3] == ALL
+
+    @dataclass(frozen=True)
+    class Options(predict.Options):
+        penalty: float = 0.0
+
+    class Predictor(predict.Predictor):
+        def __init__(self, model, *, penalty=0.0, **options):
+            super().__init__(model, **options)
+
+    monkeypatch.setattr(predict, "Options", Options)
+    monkeypatch.setattr(predict, "Predictor", Predictor)
+    assert run("--top", "2")[3] == []
+    monkeypatch.setattr(predict, "Options", partial(Options, penalty=0.5))
+    code, out, _, again = run("--top", "2")
+    assert (code, again) == (0, ALL)
+    assert "3 of 3 shards are done again: predicted with other options" in out
+    assert run("--top", "2")[3] == []
+    monkeypatch.setattr(predict, "Options", Options)
+    assert run("--top", "2")[3] == ALL  # back at the default
+    monkeypatch.undo()
+    os.chdir(here)
+    assert run("--top", "2")[3] == []  # a version without the option
+
+
+@pytest.mark.parametrize("options", [[], ["--top", "2", "--candidates", "a"], ["--signatures", "classes.csv"]])
+def test_shards_that_version_0_2_finished_stay_finished(here, options):
+    """Its lines name every option."""
+    assert run(*options)[3] == ALL
+    log = Path("out", predict.FILE)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    old = [{**line, "options": DEFAULTS_OF_0_2 | line["options"]} for line in lines]
+    log.write_text("".join(json.dumps(line) + "\n" for line in old), encoding="utf-8")
+    assert run(*options)[3] == []
+    assert run(*options, "--top", "3")[3] == ALL
+
+
+def test_shards_run_again_if_the_table_changed(here):
     run("--signatures", "classes.csv")
     frame = pd.read_csv("classes.csv")
     frame[frame["class"] != "a"].to_csv("classes.csv", index=False)
@@ -165,7 +223,7 @@ def test_another_table_under_the_same_name_is_seen(here):
     assert outputs() == one_by_one("--signatures", "classes.csv")
 
 
-def test_a_changed_shard_and_a_new_one_are_done(here):
+def test_changed_and_new_shards_are_run(here):
     run()
     np.save("shards/a.npy", np.ones((30, 6)))
     np.save("shards/d.npy", np.ones((20, 6)))
@@ -176,7 +234,7 @@ def test_a_changed_shard_and_a_new_one_are_done(here):
     assert outputs()["a.npy.csv"].count("\n") == 31
 
 
-def test_a_lost_or_changed_output_is_done_again(here):
+def test_shards_run_again_if_their_output_is_lost_or_changed(here):
     run()
     Path("out/a.npy.csv").unlink()
     Path("out/c.pq.csv").write_text("edited", encoding="utf-8")
@@ -186,7 +244,7 @@ def test_a_lost_or_changed_output_is_done_again(here):
     assert outputs() == one_by_one()
 
 
-def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
+def test_an_output_of_the_same_size_but_another_time_is_not_trusted(here):
     """As if a run with another model had been killed between a file and its line."""
     run()
     path = Path("out/a.npy.csv")
@@ -198,7 +256,7 @@ def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
 
 
 @pytest.mark.parametrize("engine", [[], pytest.param(["--workers", "2"], marks=ENGINES)], ids=["here", "loky"])
-def test_a_failing_shard_leaves_the_others(here, engine):
+def test_a_failing_shard_does_not_stop_the_others(here, engine):
     bad = np.load("shards/a.npy")
     bad[600, 2] = np.nan
     np.save("shards/a.npy", bad)
@@ -219,7 +277,7 @@ def test_a_failing_shard_leaves_the_others(here, engine):
     assert "2 of 3 shards were done before" in out
 
 
-def test_wrong_turns(here):
+def test_wrong_arguments_are_refused(here):
     for arguments, words in [
         (["shards"], "shards is a folder: expected --out DIR"),
         (["shards", "--out", "model.zskl"], "--out model.zskl is a file: expected a folder"),
@@ -260,7 +318,7 @@ def test_a_shard_that_changes_while_it_is_read_has_no_line(here, monkeypatch):
     assert run()[3] == ["b.parquet.csv"]
 
 
-def test_what_a_killed_run_left_is_cleared_away(here):
+def test_leftovers_of_a_killed_run_are_removed(here):
     Path("out").mkdir()
     Path("out/.a.npy.csv.abc.part").write_text("half of a file", encoding="utf-8")
     assert run()[3] == ALL
@@ -279,7 +337,7 @@ def test_workers_with_another_model_are_refused(here):
     assert not Path("out", predict.FILE).read_text(encoding="utf-8")
 
 
-def test_a_mistake_of_ours_is_not_blamed_on_a_shard(here, monkeypatch):
+def test_a_bug_is_not_blamed_on_a_shard(here, monkeypatch):
     def broken(*arguments):
         raise TypeError("planted")
 

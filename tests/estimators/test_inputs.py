@@ -1,4 +1,4 @@
-"""Arrays as they come: precision, layout, lists, data frames."""
+"""Rows, labels, weights and signatures as they come: every kind that is taken, and one sentence for the others."""
 
 import tracemalloc
 import warnings
@@ -377,7 +377,7 @@ def test_methods_without_weights_name_those_that_have_them(toy, model):
     assert not hasattr(model, "classes_")
 
 
-def test_no_weights_may_be_handed_to_any_method():
+def test_every_method_accepts_weights_of_none():
     X, y = np.eye(4), ["a", "a", "b", "b"]
     model = baselines.SynC().fit(X, y, {"a": [0, 1], "b": [1, 0]}, sample_weight=None, class_weight=None)
     assert model.predict(X).tolist() == y
@@ -423,7 +423,7 @@ def dated(toy):
         (lambda m, t: m.fit(np.where(t.X > 2, np.nan, t.X), t.y, t.table), ["NaN", "SimpleImputer before the model"]),
     ],
 )
-def test_dates_words_and_holes_are_refused_with_what_to_put_before(call, words):
+def test_dates_text_and_missing_values_are_refused_with_advice(call, words):
     assert_refused(make_toy(), call, words)
 
 
@@ -1000,7 +1000,7 @@ def test_zeros_describe_a_class_where_the_mean_is_subtracted(toy, scaling):
         assert_close(found.compatibility(toy.X), moved.compatibility(toy.X), AFTER_FIT.single)
 
 
-def test_a_class_called_unknown_is_told_from_a_rejected_row(toy):
+def test_rejection_is_refused_where_a_class_is_called_unknown(toy):
     y, table = np.where(toy.y == "cat", "unknown", toy.y), toy.table.rename(index={"cat": "unknown"})
     model = toy.model().fit(toy.X, y, table)
     model.temperatures_ = {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}

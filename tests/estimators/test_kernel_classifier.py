@@ -189,7 +189,7 @@ def test_a_monitor_records_what_the_model_would_predict():
 
 
 @pytest.mark.parametrize(("every", "expected"), [(1, list(range(1, 37))), (10, [10, 20, 30, 36]), (500, [36])])
-def test_a_monitor_looks_every_so_often_and_at_the_end(every, expected):
+def test_a_monitor_records_every_few_steps_and_at_the_end(every, expected):
     model = estimator().fit(*TRAINING, monitor=(DATA.X[UNSEEN], DATA.y[UNSEEN]), monitor_every=every)
     iterations, accuracies = model.history_.accuracy["monitor"]
     assert iterations.tolist() == expected

@@ -33,7 +33,7 @@ from zskl.experiments.record import (
 )
 from zskl.experiments.unit import Unit
 from zskl.metrics import seen_unseen
-from zskl.paper.results import slim_records
+from zskl.paper.results import slim_record
 
 # Record
 
@@ -177,7 +177,7 @@ def _accuracy(codes, counts):
 
 
 def test_every_accuracy_follows_from_the_answers_also_of_a_compact_record(record):
-    for one in (record, slim_records(record), Record.from_json(record.to_json())):
+    for one in (record, slim_record(record), Record.from_json(record.to_json())):
         rows = one.class_rows
         assert_close(_accuracy(one.zsl.answers.unseen, rows.unseen), one.zsl.accuracy, SUMS.double)
         for part in (one.gzsl, one.gzsl_calibrated):

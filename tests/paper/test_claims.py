@@ -10,7 +10,7 @@ from paper_runs import HERE, evaluation
 from zskl.experiments import uncertainty
 from zskl.experiments.uncertainty import Difference
 from zskl.paper import claims, results, tables
-from zskl.paper.results import Problem, Results, SensitivityRecord, Varied
+from zskl.paper.results import Problem, Results, SensitivityRecord, SettingCurve
 
 CASES = (1, 1, 1, 1, 1, 1, 1, 3, 3)
 
@@ -30,12 +30,12 @@ def made_up(better):
     if not better:
         both["gaussian"] = both["gaussian"][:1]  # one seed is enough to be judged
     curve = {
-        "sigma": Varied(
+        "sigma": SettingCurve(
             (0.1, 1.0, 10.0),
             ((0.5, 0.3), (0.4 + 0.1 * sign, 0.4 + 0.1 * sign), (0.4, 0.4)),
             (0.4, 0.4 + 0.1 * sign, 0.4),
         ),
-        "repulsion": Varied(
+        "repulsion": SettingCurve(
             (0.0, 1.0, 100.0, 1000.0),
             ((0.4, 0.4), (0.5, 0.5), (0.4, 0.4), None),
             (0.4, 0.4 + 0.1 * sign, 0.4, None),
@@ -100,7 +100,7 @@ def test_claims_that_nothing_tests_say_so():
     assert text.count("| not by these data |") == len(claims.CLAIMS)
 
 
-def test_a_draw_is_no_victory():
+def test_equal_methods_do_not_support_a_claim():
     results = made_up(True)
     even = {**results.runs, (HERE, "gaussian-ort"): results.runs[HERE, "gaussian"]}
     found = claims.judge_claims(replace(results, runs=even))

@@ -46,7 +46,7 @@ def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path
     assert (out / "records.jsonl").read_bytes() == before
 
 
-def test_a_part_runs_no_more_than_it_needs(root, tmp_path):
+def test_a_part_runs_only_what_it_needs(root, tmp_path):
     done = paper("gram", tmp_path / "out", "--root", root, "--dataset", "CUB", seeds="1")
     assert "4 unit(s) run" in done.stdout
     done = paper("convergence", tmp_path / "out", "--root", root, "--dataset", "CUB", seeds="1")
@@ -56,7 +56,7 @@ def test_a_part_runs_no_more_than_it_needs(root, tmp_path):
     assert "sensitivity is about none of the methods dap: expected some of gaussian-ort" in done.stderr
 
 
-def test_records_suffice_where_the_data_are_gone(whole, tmp_path):
+def test_pages_are_made_from_records_without_data(whole, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(whole[0], out)
     kept = {file: file.read_bytes() for folder in ("tables", "figures", ".") for file in (out / folder).glob("*.*")}
@@ -109,7 +109,7 @@ def test_features_that_no_root_has_are_named(root, tmp_path):
     assert done.returncode == 2
 
 
-def test_a_failing_unit_loses_nothing_else(root, tmp_path, monkeypatch):
+def test_a_failing_unit_does_not_lose_others(root, tmp_path, monkeypatch):
     run = unit.Unit.run
 
     def faulty(unit, *rest):

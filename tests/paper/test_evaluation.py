@@ -12,22 +12,22 @@ from tolerances import AFTER_FIT, SUMS
 from zskl import methods, metrics, protocols, selection
 from zskl.paper import claims, evaluation, figures
 from zskl.paper import results as resultss
-from zskl.paper.results import Results, Varied, problem_of
-
-# Convergence run ------------------------------------------------------------------------------------------------------
+from zskl.paper.results import Results, SettingCurve, problem_of
 
 
-def test_the_objective_of_watched_rows_is_the_same_in_torch(data):
+def test_objective_of_held_out_rows_is_the_same_in_torch(data):
     torch = pytest.importorskip("torch")
     part = data.parts["trainval"]
     model = fitted(data, part)
     W = model.projection_[None]
-    found = [evaluation._Measure(model, data, part, place).objective(place) for place in (W, torch.from_numpy(W))]
+    found = [
+        evaluation._ObjectiveMeter(model, data, part, place).objective(place) for place in (W, torch.from_numpy(W))
+    ]
     assert found[0] == pytest.approx(found[1], rel=SUMS.single)
 
 
-def test_a_watched_course_ends_where_a_fit_does(data):
-    record = evaluation.Watching("gaussian-ort", 0, SETTING).run(data)
+def test_convergence_ends_where_a_fit_ends(data):
+    record = evaluation.ConvergenceUnit("gaussian-ort", 0, SETTING).run(data)
     assert record.epochs == 3
     part = data.parts["trainval"]
     model = fitted(data, part, epochs=3)
@@ -58,12 +58,11 @@ def objective(model, data, held):
     return total / len(X)
 
 
-# Sensitivity run ------------------------------------------------------------------------------------------------------
 # A setting varied around the chosen one.
 
 
 def test_a_varied_setting_is_fitted_on_folds_and_on_all_training_rows(data):
-    record = evaluation.Varying("gaussian-ort", 0, SETTING).run(data)
+    record = evaluation.SensitivityUnit("gaussian-ort", 0, SETTING).run(data)
     assert record.curves["sigma"].values == (0.5, 0.7, 1.0, 2.0)
     rows_ = data.parts["trainval"]
     for setting, curve in record.curves.items():
@@ -81,7 +80,7 @@ def test_validation_of_a_varied_setting_sees_no_test_row(data):
     for part in ("test_seen", "test_unseen"):
         X[data.parts[part]] = np.random.default_rng(0).normal(size=X[data.parts[part]].shape)
     noise = replace(data, X=X)
-    before, after = (evaluation.Varying("gaussian-ort", 0, SETTING).run(one).curves for one in (data, noise))
+    before, after = (evaluation.SensitivityUnit("gaussian-ort", 0, SETTING).run(one).curves for one in (data, noise))
     for setting in before:
         assert before[setting].validation == after[setting].validation
     assert [before[setting].test for setting in before] != [after[setting].test for setting in after]
@@ -89,8 +88,8 @@ def test_validation_of_a_varied_setting_sees_no_test_row(data):
 
 def test_a_diverging_value_is_a_gap(data):
     setting = {"bias": 1.0, "repulsion": 1.0, "learning_rate": 1e4, "epochs": 1}
-    record = evaluation.Varying("polynomial-4", 0, setting).run(data)
-    assert record.curves["bias"] == Varied((0.5, 1.0), (None, None), (None, None))
+    record = evaluation.SensitivityUnit("polynomial-4", 0, setting).run(data)
+    assert record.curves["bias"] == SettingCurve((0.5, 1.0), (None, None), (None, None))
     point = figures.curve_points([record], "bias")[1]
     assert (point.validation, point.test, point.diverged) == (None, None, 1)
     problem = problem_of(record)
@@ -99,7 +98,7 @@ def test_a_diverging_value_is_a_gap(data):
     assert claims.SMALL in {one.claim for one in claims.judge_claims(results) if one.answer == claims.UNTESTED}
 
 
-def test_a_stack_tests_what_single_fits_do(data, monkeypatch):
+def test_a_stack_gives_the_accuracies_of_single_fits(data, monkeypatch):
     """As on a GPU, where all values train at once."""
     settings = [{**SETTING, "sigma": sigma} for sigma in (0.5, 1.0, 2.0)]
     estimator = methods.build("gaussian-ort", {"random_state": 3})

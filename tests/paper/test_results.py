@@ -10,18 +10,14 @@ from pathlib import Path
 import pytest
 
 from paper_runs import paper, runs, table, units
-from zskl import methods
 from zskl.experiments import run_folder
 from zskl.experiments.record import VERSION, Record, Tuning
 from zskl.paper import results
 from zskl.paper.results import ConvergenceRecord, SensitivityRecord, problem_of
-from zskl.paper.tables import printed_harmonic
-
-# Collect --------------------------------------------------------------------------------------------------------------
 
 
 def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
-    halves = {"one": results.RIVALS, "two": (*results.KERNELS, *results.OURS)}
+    halves = {"one": results.ALL_BASELINES, "two": (*results.KERNELS, *results.OURS)}
     for name, mine in halves.items():
         found = [record for record in runs(whole[0]) if record["method"] in mine]
         for record in found:
@@ -57,7 +53,6 @@ def test_runs_of_another_kind_are_left_out(whole):
     assert len(results.select_records([problem], results.ALL, 1, found, []).runs[problem, "sae"]) == 1
 
 
-# Curve records --------------------------------------------------------------------------------------------------------
 # Records of sensitivity and convergence: those of zskl 0.1 are read, and what is not one is refused.
 
 OLD = Path(__file__).parents[2] / "benchmarks" / "results" / "paper" / "curves" / "records.jsonl"
@@ -86,16 +81,15 @@ def test_the_chosen_value_is_a_number():
         ({"version": 9}, "`version` is 9"),
     ],
 )
-def test_what_is_not_a_curve_is_refused(change, words):
+def test_invalid_curve_records_are_refused(change, words):
     with pytest.raises(ValueError, match=words):
         results.curve_record_from_json({**LEAST, **change})
 
 
-# Methods --------------------------------------------------------------------------------------------------------------
 # Methods of the evaluation by name, group and family.
 
 
-def test_groups_name_methods():
+def test_methods_are_chosen_by_name_or_group():
     assert set(results.BASELINES) <= set(results.choose_methods(["Baselines"]))
     assert results.choose_methods(["kernels", "sae"])[0] == "sae"
     assert results.choose_methods(["ours"]) == ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
@@ -106,38 +100,9 @@ def test_groups_name_methods():
         results.choose_methods(["cosine"])
 
 
-def test_each_method_has_one_family_and_a_place_in_the_queue():
+def test_each_method_has_one_family_and_a_place_in_the_order_of_runs():
     assert [name for mine in results.FAMILIES.values() for name in mine] == list(results.ALL)
     assert all(name in results.FAMILIES[results.family_of(name)] for name in results.ALL)
     queue = results.sort_slowest_first(results.ALL)
     assert sorted(queue) == sorted(results.ALL)
     assert queue.index("cmt") < queue.index("ale") < queue.index("eszsl")
-
-
-# Published ------------------------------------------------------------------------------------------------------------
-# The figures that the paper printed.
-
-
-def test_published_tables_are_whole():
-    for method in (*results.BASELINES, *results.KERNELS):
-        for dataset in results.DATASETS:
-            assert results.published_generalised(method, dataset) is not None
-            assert (results.published_zero_shot(method, dataset) is None) == (method == "cmt-star")
-    for method in results.PARTS["incoherence"]:
-        assert all(results.published_incoherence(method, dataset) > 0 for dataset in results.DATASETS)
-    assert results.published_zero_shot("gaussian-ort", "APY") == 45.3
-    assert results.published_zero_shot("gaussian-softmax", "APY") is None
-    assert "ResNet-101" in results.read_published()["source"]
-    assert set(methods.METHODS) - set(results.ALL) == {"cosine"}
-    assert results.published_zero_shot("eszsl-signs", "CUB") == results.published_zero_shot("eszsl", "CUB")
-    assert results.published_zero_shot("exem", "CUB") is None
-
-
-def test_exactly_two_printed_harmonic_means_are_misprints():
-    assert results.find_misprints() == [("dap", "APY"), ("cmt", "CUB")]
-    found = results.published_generalised("cmt", "CUB")
-    assert (found.printed, round(found.harmonic, 1)) == (8.7, 12.9)
-    assert printed_harmonic("cmt", "CUB").mark == "†"
-    assert printed_harmonic("cmt-star", "CUB").mark == ""
-    assert results.General(20.0, 60.0, 30.0).misprint is False  # and a planted one is found
-    assert results.General(20.0, 60.0, 31.0).misprint is True

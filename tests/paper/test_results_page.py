@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.skipif(not os.environ.get("ZSKL_DATA"), reason="seconds of draws again: done where ZSKL_DATA has the data")
 def test_results_page_is_made_from_the_records_beside_it(tmp_path, monkeypatch):
     """They are never edited by hand."""
-    monkeypatch.setattr("zskl.plots.display.to_png", lambda figure: b"")  # which nobody compares
+    monkeypatch.setattr("zskl.plots._style.to_png", lambda figure: b"")  # which nobody compares
     shutil.copytree(ROOT / "benchmarks" / "results" / "paper", tmp_path / "out")
     kept = (ROOT / "README.md").read_text("utf-8")
     readme = tmp_path / "README.md"

@@ -8,12 +8,9 @@ import statistics
 import numpy as np
 import pytest
 
-from paper_runs import HERE, VALUES, near, runs, table
-from paper_runs import evaluation as evaluation_evaluated
-from zskl.paper import evaluation, results, tables
+from paper_runs import HERE, VALUES, evaluation, near, runs, table
+from zskl.paper import published, results, tables
 from zskl.paper.results import Results
-
-# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def test_tables_hold_what_the_records_say(whole):
@@ -33,7 +30,7 @@ def test_tables_hold_what_the_records_say(whole):
         if method != "cmt-star":
             same(row, "zero-shot", [100 * record["zsl"]["accuracy"] for record in by_method[method]])
         same(row, "calibrated H", [100 * record["gzsl_calibrated"]["harmonic"] for record in by_method[method]])
-        theirs = results.published_zero_shot(method, "CUB")
+        theirs = published.published_zero_shot(method, "CUB")
         assert row["published (res101) zero-shot mean"] == ("" if theirs is None else f"{theirs:.4f}")
     for row in table(out, "gzsl-cub"):
         mine = by_method[row["method"]]
@@ -96,26 +93,25 @@ def test_methods_below_their_published_figure_are_named(whole):
         name
         for name, row in mine.items()
         if name != "cmt-star"
-        and (theirs := results.published_zero_shot(name, "CUB"))
+        and (theirs := published.published_zero_shot(name, "CUB"))
         and float(row["zero-shot mean"]) < theirs
     ]
     assert len(low) == len(below) > 0
     assert f"below the published figure: {', '.join(below)}." in (whole[0] / "results.md").read_text("utf-8")
 
 
-# Pages ----------------------------------------------------------------------------------------------------------------
 # What changed, times and the tables of the README, from records made up for them.
 
 RUNS = {
-    (HERE, "sje"): [evaluation_evaluated(0, 0.55, 0.2, 0.45)],
-    (HERE, "eszsl"): [evaluation_evaluated(0, 0.5, 0.2, 0.48)],
-    (HERE, "dap"): [evaluation_evaluated(0, 0.4, 0.1, 0.2)],
-    (HERE, "class-means"): [evaluation_evaluated(0, 0.6, 0.4, 0.5)],
+    (HERE, "sje"): [evaluation(0, 0.55, 0.2, 0.45)],
+    (HERE, "eszsl"): [evaluation(0, 0.5, 0.2, 0.48)],
+    (HERE, "dap"): [evaluation(0, 0.4, 0.1, 0.2)],
+    (HERE, "class-means"): [evaluation(0, 0.6, 0.4, 0.5)],
 }
 RESULTS = Results((HERE,), results.ALL, RUNS)
 
 
-def test_what_changed_stands_beside_the_reason(tmp_path):
+def test_changes_are_listed_with_reasons(tmp_path):
     assert tables.compare_with_earlier(RESULTS, tmp_path) == []
     lines = [
         "dataset,features,method,zero-shot,H,calibrated H",
@@ -151,7 +147,7 @@ def test_the_readme_gets_the_leading_methods_of_each_family(tmp_path):
         tables.write_readme(RESULTS, file)
 
 
-def test_the_clock_counts_stages_that_run_beside_each_other_once():
+def test_overlapping_stages_count_once():
     def stage(finished, seconds, units=1):
         return {"stage": "methods", "device": "cpu", "units": units, "seconds": seconds, "finished": finished}
 
@@ -161,19 +157,19 @@ def test_the_clock_counts_stages_that_run_beside_each_other_once():
         stage("2026-11-15T10:12:00Z", 60.0),  # within it
         stage("2026-11-16T10:01:00Z", 60.0),  # another day
     ]
-    assert evaluation.elapsed_seconds(times) == 600 + 300 + 60
-    text = "\n".join(evaluation.times_section(times))
+    assert tables.elapsed_seconds(times) == 600 + 300 + 60
+    text = "\n".join(tables._times_section(times))
     assert "took 16 minutes" in text
     assert "| methods | cpu | 6 | 4 | 1080 |" in text
 
 
 def test_an_extrapolation_says_what_it_leaves_out(tmp_path):
-    file = tmp_path / evaluation.EXTRAPOLATED
+    file = tmp_path / tables.EXTRAPOLATED
     found = {"processor": "a chip", "dataset": "AWA1", "rows": [{"family": "ours", "hours on two cores": 1.5}]}
     for missing, words in (([], "all of it"), (["later baselines on cuda"], "all but later baselines on cuda")):
         file.write_text(json.dumps(found | {"missing": missing}), "utf-8")
-        said, table = evaluation.read_extrapolated(tmp_path)
+        said, table = tables._extrapolation_section(tmp_path)
         assert f"(a chip) {words} would take 1.5 hours" in said
         assert table.endswith("| ours | 1.5 |\n")
     file.write_text(json.dumps(found | {"rows": []}), "utf-8")
-    assert evaluation.read_extrapolated(tmp_path) == []
+    assert tables._extrapolation_section(tmp_path) == []

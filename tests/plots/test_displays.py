@@ -16,10 +16,9 @@ from zskl import baselines, datasets, plots, protocols, selection
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.experiments.record import Record
 from zskl.paper import results
-from zskl.plots import confusion, display
-from zskl.plots.display import Display, line_styles
-
-# Displays -------------------------------------------------------------------------------------------------------------
+from zskl.plots import confusion
+from zskl.plots._base import Display
+from zskl.plots._style import COLOURS, line_styles
 
 NAMES = ("ant", "bee", "cow")
 CURVE = {"values": [0.0, 1.0, 10.0], "validation": [[0.4, 0.6], [0.5, 0.7], None], "test": [0.5, 0.6, None]}
@@ -148,7 +147,7 @@ def test_a_calibrated_model_has_two_points(digits, kernel):
     np.testing.assert_allclose(drawn, [display.plain[0], display.calibrated[0]], rtol=1e-12)
 
 
-def test_estimators_and_records_say_the_same(digits, kernel):
+def test_displays_of_estimators_and_records_agree(digits, kernel):
     from zskl.experiments import unit
 
     summary = unit.summarise_model(kernel, digits)
@@ -158,12 +157,12 @@ def test_estimators_and_records_say_the_same(digits, kernel):
     found = replace(
         found, probabilities=Record.from_json({**records.plain(), "probabilities": probabilities}).probabilities
     )
-    for display, arguments in (
+    for kind, arguments in (
         (plots.GramDisplay, ()),
         (plots.ConvergenceDisplay, ()),
         (plots.ReliabilityDisplay, (digits,)),
     ):
-        one, other = display.from_estimator(kernel, *arguments), display.from_records([found])
+        one, other = kind.from_estimator(kernel, *arguments), kind.from_records([found])
         told = one.description.replace("ZeroShotKernelClassifier", "gaussian")
         assert told == other.description
 
@@ -194,7 +193,7 @@ def test_many_classes_are_drawn_as_the_largest_shares():
     assert display.pairs[0][2] == 0.25
 
 
-def test_sensitivity_by_hand():
+def test_sensitivity_is_the_mean_over_seeds():
     other = varied(1, test=[0.7, None, None])
     display = plots.SensitivityDisplay.from_records([varied(), other], setting="sigma")
     np.testing.assert_allclose(display.sides["test"], [0.6, 0.6, np.nan], rtol=1e-12)
@@ -206,7 +205,7 @@ def test_sensitivity_by_hand():
     np.testing.assert_allclose((x, y), [[-0.5, 0.0], [50, 60]], rtol=1e-12)
 
 
-def test_a_grid_is_seen_from_the_two_settings_that_matter():
+def test_grid_shows_the_two_settings_that_matter_most():
     display = plots.ValidationGridDisplay.from_records([full()], scoring="zsl")
     assert display.settings == ("epochs", "sigma")
     assert (display.rows, display.columns, display.chosen) == ([1, 10], [0.5, 1.0, 2.0], (1, 1))
@@ -232,7 +231,7 @@ def test_methods_are_compared_by_their_means():
 def test_lines_of_many_methods_differ():
     made = line_styles([0, 0, 1, 7, 2])
     assert len({one["color"] for one in made}) == 5
-    assert made[0]["color"] == display.COLOURS[0]
+    assert made[0]["color"] == COLOURS[0]
     assert len(line_styles(range(9))) == 9
 
 
@@ -249,7 +248,6 @@ def test_what_is_drawn_is_given_to_the_constructor(display):
     assert "plot" not in vars(display)
 
 
-# Examples -------------------------------------------------------------------------------------------------------------
 # Examples in docstrings of the displays and of the report run, and their parameters are documented.
 
 MODULES = ["zskl.report.page", *sorted({getattr(plots, name).__module__ for name in plots.__all__})]

@@ -84,7 +84,7 @@ def page():
     return page_of([*few, *(full(dataset="CUB", seed=seed, classes=names, gram=gram) for seed in (0, 1))])
 
 
-def test_sorted_by_address_figures_are_drawn_and_nothing_overlaps(page, opened):
+def test_address_sorts_figures_are_drawn_and_no_words_overlap(page, opened):
     shown = opened(page, "#sort=zero-shot:3", color_scheme="light")
     table = shown.locator("#zero-shot")
     assert table.locator("th").nth(3).get_attribute("aria-sort") == "descending"
@@ -106,7 +106,7 @@ def test_sorted_by_address_figures_are_drawn_and_nothing_overlaps(page, opened):
         assert found["ground"] == "rgb(255, 255, 255)"
 
 
-def test_a_click_on_a_header_sorts_and_a_second_one_turns_in_the_dark_too(page, opened):
+def test_a_click_on_a_header_sorts_and_a_second_reverses_in_dark_mode_too(page, opened):
     found = looked_at(opened(page, color_scheme="dark"))
     before, first, second = found["orders"]
     assert first == sorted(before, key=float, reverse=True)

@@ -15,11 +15,10 @@ from records import EVIL, Page, answered, drawings, full, page_of, plain, rights
 from zskl import datasets, metrics
 from zskl.cli import app
 from zskl.experiments import compare, run_folder
-from zskl.experiments import unit as experiments_unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
-from zskl.plots import display
-from zskl.plots.display import Display
+from zskl.plots import _style
+from zskl.plots._base import Display
 from zskl.report import page
 
 
@@ -136,16 +135,16 @@ def test_strings_of_records_are_escaped():
 
 def test_the_page_knows_every_colour_of_the_figures():
     sheet = resources.files("zskl.report").joinpath("page.css").read_text("utf-8")
-    for colour in (*display.COLOURS, display.QUIET, display.RULE, display.PAPER, display.PLUS, display.MINUS):
+    for colour in (*_style.COLOURS, _style.QUIET, _style.RULE, _style.PAPER, _style.PLUS, _style.MINUS):
         assert f'svg [fill="{colour}"]' in sheet
         assert f'svg [stroke="{colour}"]' in sheet
 
 
 def test_a_planted_lack_of_escaping_is_found(monkeypatch):
     module = import_module("zskl.report.page")
-    monkeypatch.setattr(display, "to_svg", lambda *given, **named: "<svg></svg>")
+    monkeypatch.setattr(_style, "to_svg", lambda *given, **named: "<svg></svg>")
     test_strings_of_records_are_escaped()
-    monkeypatch.setattr(module, "_template", lambda: module._environment(escape=False).get_template("page.html"))
+    monkeypatch.setattr(module, "_load_template", lambda: module._environment(escape=False).get_template("page.html"))
     with pytest.raises(AssertionError):
         test_strings_of_records_are_escaped()
 
@@ -168,7 +167,7 @@ def test_any_one_field_may_be_missing_or_null(monkeypatch):
     monkeypatch.setattr(Display, "plot", lambda self, ax=None: self)
     monkeypatch.setattr(Display, "figure_", None, raising=False)
     monkeypatch.setattr(
-        display, "to_svg", lambda figure, title, description, inline: f"<svg><desc>{description}</desc></svg>"
+        _style, "to_svg", lambda figure, title, description, inline: f"<svg><desc>{description}</desc></svg>"
     )
     needed = {("dataset",), ("method",), ("seed",), ("zsl",), ("gzsl",)}
     names = ("ant", "bee", "cow")
@@ -226,7 +225,7 @@ def test_more_methods_than_colours(monkeypatch):
     text = page_of([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
     (curves,) = [one for one in drawings(text) if one.find("title").text.startswith("Seen–unseen")]
     lines = {(one.get("stroke"), one.get("stroke-dasharray")) for one in curves.iter("path")}
-    assert {colour for colour, _ in lines} >= set(display.COLOURS[:6])
+    assert {colour for colour, _ in lines} >= set(_style.COLOURS[:6])
     assert len({dashes for _, dashes in lines}) == 6
     assert "The 6 methods of highest H are drawn" in text
     assert "of the 1 methods of highest" in text
@@ -251,7 +250,7 @@ def test_the_command_writes_the_page(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["records.jsonl", "none/report.html", ""])
-def test_a_bad_target_is_refused_before_reading(tmp_path, target, monkeypatch):
+def test_a_bad_output_path_is_refused_before_reading(tmp_path, target, monkeypatch):
     run_folder.write_lines(tmp_path / "records.jsonl", [plain()])
     monkeypatch.setattr(compare, "collect", lambda runs: pytest.fail("work was done"))
     assert "cannot write" in str(run(tmp_path, "-o", tmp_path / target).exception)
@@ -263,7 +262,7 @@ def test_wrong_answers_by_hand():
     assert metrics.wrong_answers(true, predicted, most=1)["a"] == (("b", 0.5),)
 
 
-def test_evidence_is_small_and_true(digits_records):
+def test_records_keep_little_of_a_model_and_that_exactly(digits_records):
     record, closed = digits_records[0], digits_records[-1]
     gram = np.array(record["gram"])
     assert gram.shape == (7, 7)

@@ -24,6 +24,7 @@ from zskl import (
     metrics,
     selection,
 )
+from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.methods import build, find, split_grid
 from zskl.selection.class_folds import is_pipeline, prepare_fold_data, transform_folds
 from zskl.selection.composite_search import divide_grid
@@ -51,7 +52,7 @@ def found():
 
 
 def test_members_are_those_that_searches_of_their_own_pick(found):
-    for name, member in committee(device=None)._hired():
+    for name, member in committee(device=None)._clone_members():
         grid = {key.partition("__")[2]: values for key, values in GRID.items() if key.startswith(name)}
         alone = selection.search(member, *TRAINING, grid, FOLDS)
         picked = [alone.pick(scoring).setting for scoring in ("zsl", "gzsl")]
@@ -96,7 +97,7 @@ def test_tuning_a_committee_fits_and_calibrates_it(found):
     assert adapted.temperatures_["unseen"] == pytest.approx(factor * entry["temperatures"]["unseen"], rel=1e-9)
     assert adapted.untaught_["calibration"] == model.calibration_
     taught = model.add_examples(X, y)  # of every unseen class
-    entry = model.named_members_.means._practised(np.median(np.unique(y, return_counts=True)[1]))
+    entry = nearest_example_entry(model.practice_, np.median(np.unique(y, return_counts=True)[1]))
     assert taught.calibration_ == pytest.approx(factor * entry["calibration"], rel=1e-9)
     assert taught.remove_examples().calibration_ == model.calibration_
 

@@ -18,7 +18,7 @@ from zskl.methods import split_grid
 from zskl.paper import evaluation as evaluations
 from zskl.paper import results
 from zskl.paper.results import Problem
-from zskl.plots import display
+from zskl.plots import _style
 
 VALUES = {
     "gaussian-ort": {"sigma": (0.5, 1.0, 2.0), "repulsion": (0.0, 1.0, 50.0)},
@@ -50,8 +50,8 @@ def shortened(cache):
         patch.setattr(methods, "METHODS", {name: short(name, one) for name, one in methods.METHODS.items()})
         patch.setattr(evaluations, "VALUES", VALUES)
         patch.setattr(evaluations, "EPOCHS", 3)
-        patch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_rows", untried)
-        patch.setattr(display, "to_png", lambda figure: PNG)  # `image.png` has tests of its own
+        patch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
+        patch.setattr(_style, "to_png", lambda figure: PNG)  # which has tests of its own
         patch.setenv("ZSKL_CACHE", str(cache))
         patch.delenv("ZSKL_DATA", raising=False)
         yield

@@ -18,9 +18,9 @@ from pathlib import Path
 SUPPORT = Path(__file__).parent
 TESTS = SUPPORT.parent
 NUMERICAL = """
-baselines estimators export kernels selection signatures training batch/test_memory.py datasets/images/test_backbones.py
+baselines estimators export kernels selection signatures training batch/test_memory.py datasets/test_backbones.py
 cli/test_explain.py experiments/test_answers.py experiments/test_expectation.py experiments/test_uncertainty.py metrics
-datasets/letters/test_pictures.py datasets/own/test_messy.py test_protocols.py test_scaling.py test_sparse_rows.py
+datasets/test_letters.py datasets/test_folder.py test_protocols.py test_scaling.py test_sparse_rows.py
 test_tolerances.py
 """  # folders and files
 SAME = {"Prescott": "Katmai", "Zen": "Haswell"}  # kernels that OpenBLAS lists, and may share, under another name

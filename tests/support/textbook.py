@@ -369,7 +369,7 @@ class SlowClassMeans:
             targets = np.array([unit(self.M[c]) for c, _ in self.Y])
             self.slope = 1.0 if plain else max(0.0, np.sum(own * targets) / np.sum(own * own))
             self.rest = targets - self.slope * own
-        self.kept = np.array([self.hat(x) for x in X[list(rows_kept)]])
+        self.kept = np.array([self.unit_row(x) for x in X[list(rows_kept)]])
         self.kept = self.kept if diagonal else self.kept.astype(np.float16).astype(float)
 
     def scale(self, x):
@@ -384,7 +384,7 @@ class SlowClassMeans:
     def shared(self, row):
         return self.whitening @ (self.scale(row) - self.signature_mean)
 
-    def hat(self, x):
+    def unit_row(self, x):
         return unit(self.whitening @ (self.scale(x) - self.g))
 
     def m(self, row):
@@ -406,7 +406,7 @@ class SlowClassMeans:
         return np.mean(cosines[: max(1, int(self.s.crowding_share * len(cosines)))])
 
     def score(self, x, u):
-        return self.hat(x) @ u - (self.s.crowding * self.crowding(u) if self.s.crowding else 0.0)
+        return self.unit_row(x) @ u - (self.s.crowding * self.crowding(u) if self.s.crowding else 0.0)
 
     def variance(self, at, known):
         """What the process does not know at a scaled signature, from these others."""
@@ -414,7 +414,7 @@ class SlowClassMeans:
         near = np.array([self.k(at, b) for b in known])
         return self.k(at, at) - near @ np.linalg.inv(K) @ near
 
-    def firmness(self, row):
+    def certainty(self, row):
         """How much surer it is of this signature than it was of a training class that is left out."""
         Y = [y for _, y in self.Y]
         usual = np.median([self.variance(Y[i], Y[:i] + Y[i + 1 :]) for i in range(len(Y))])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,18 @@ from sklearn.base import clone
 
 from zskl import engines
 from zskl._validation import list_values
-from zskl.batch import predict
+from zskl.batch.predict import PathLike, find_shards
 from zskl.datasets import tables
 from zskl.datasets.tables import FeatureFile, Wanted
 from zskl.datasets.tables.features import block_rows
 from zskl.engines import Engine
 from zskl.estimators._class_means_fit import Sums
 from zskl.estimators.class_means import ClassMeansClassifier
-from zskl.signatures import table as signatures_table
-from zskl.signatures.table import SignatureTable, normalise_name
+from zskl.signatures.table import SignatureTable, normalise_name, read_table_once
 
-PathLike = str | os.PathLike[str]
+Labelled: TypeAlias = tuple[NDArray[np.float32], NDArray[np.str_]]  # rows, and the class of each
 LABEL_FILES = (".npy", ".txt", ".csv", ".tsv", ".parquet", ".pq", ".npz", ".mat")
-TOGETHER = 32  # blocks of 2 MB that are added up at once
+TOGETHER = 32  # blocks of 2 MB that are added up at once: products of larger matrices are faster
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,15 @@ class Job:
     names: tuple[str, ...] | None
     width: int
 
-    def opened(self, shard: Shard) -> FeatureFile:
+    def open_shard(self, shard: Shard) -> FeatureFile:
         """The shard, ready to be read; one of another width, or without these columns, is refused."""
         head = tables.read_header(shard.path)
         lacking = [name for name in self.names or () if name not in head.fields]
         if lacking:
             raise ValueError(
                 f"{shard.path} lacks the column(s) {list_values(lacking)}, which the shards before it have; it has "
-                f"{list_values(head.fields) or 'no names'}: expected the same in all; mend it or move it out of the folder"
+                f"{list_values(head.fields) or 'no names'}: expected the same in all; mend it or move it out of the "
+                "folder"
             )
         found = head.open(Wanted(self.column, self.names))
         if found.width != self.width:
@@ -135,52 +135,43 @@ def fit_shards(
             f"model is a {type(model).__name__}: expected a ClassMeansClassifier, which learns from sums; fit others "
             "on rows that memory holds"
         )
-    table = _read_descriptions(signatures)
-    job, shards = _plan_shards(folder, labels, clone(model))
-    fitted: ClassMeansClassifier = clone(model).fit_sums(
-        *_match_label_type(_merge_sums(job, shards, engine, report), table)
-    )
-    if job.names is not None:
-        fitted.feature_names_in_ = np.array(job.names, dtype=object)
-    return fitted
-
-
-def _read_descriptions(signatures: Any) -> SignatureTable | None:
-    """The descriptions, read before any row."""
     given = tables.read_signatures(signatures) if isinstance(signatures, str | os.PathLike) else signatures
-    table = signatures_table.read_table_once(given)
+    table = read_table_once(given)
     if table is not None and not isinstance(table, SignatureTable):
         raise ValueError(
             f"signatures is a {type(given).__name__}: expected a file, a data frame or a mapping, which name the "
             "classes that shards name"
         )
-    return table
+    job, shards = _plan_shards(folder, labels, clone(model))
+    sums = _merge_sums(job, shards, engine, report)
+    fitted: ClassMeansClassifier = clone(model).fit_sums(*_match_label_type(sums, table))
+    if job.names is not None:
+        fitted.feature_names_in_ = np.array(job.names, dtype=object)
+    return fitted
 
 
 def _plan_shards(folder: PathLike, labels: PathLike, model: ClassMeansClassifier) -> tuple[Job, list[Shard]]:
     """Look at the heads of all shards, so that one that does not fit is refused before the first is read."""
     if not Path(folder).is_dir():
         raise ValueError(f"folder is {os.fspath(folder)!r}: expected a folder of .parquet or .npy files")
-    files = [shard.path for shard in predict.find_shards(folder)]
-    beside = Path(labels).is_dir()
-    found = _labels_beside(files, Path(labels)) if beside else dict.fromkeys(files)
-    column = None if beside else os.fspath(labels)
-    if not beside:
-        bare = [path for path in files if path.endswith(".npy")]
-        if bare:
-            raise ValueError(
-                f"labels is {column!r}, and {list_values([Path(path).name for path in bare])} has no columns: expected a "
-                "folder with a file of labels for each shard, of the same name"
-            )
-    shards = [Shard(path, found[path]) for path in files]
+    files = [shard.path for shard in find_shards(folder)]
+    column = None if Path(labels).is_dir() else os.fspath(labels)
+    bare = [Path(path).name for path in files if path.endswith(".npy")]
+    if column is not None and bare:
+        raise ValueError(
+            f"labels is {column!r}, and {list_values(bare)} has no columns: expected a folder with a file of labels "
+            "for each shard, of the same name"
+        )
+    beside = _find_label_files(files, Path(labels)) if column is None else {}
+    shards = [Shard(path, beside.get(path)) for path in files]
     first = tables.read_header(files[0]).open(Wanted(column))
     job = Job(model, column, first.names, first.width)
     for shard in shards[1:]:
-        job.opened(shard)
+        job.open_shard(shard)
     return job, shards
 
 
-def _labels_beside(files: Sequence[str], folder: Path) -> dict[str, str | None]:
+def _find_label_files(files: Sequence[str], folder: Path) -> dict[str, str]:
     """shard → its file of labels."""
     there: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
@@ -189,14 +180,13 @@ def _labels_beside(files: Sequence[str], folder: Path) -> dict[str, str | None]:
     lacking = [Path(path).name for path in files if Path(path).stem not in there]
     if lacking:
         raise ValueError(
-            f"{folder} has no labels for {list_values(lacking)}: expected a file for each shard, of the same name, such as "
-            f"{Path(lacking[0]).stem}.npy; add them"
+            f"{folder} has no labels for {list_values(lacking)}: expected a file for each shard, of the same name, "
+            f"such as {Path(lacking[0]).stem}.npy; add them"
         )
     several = [stem for path in files if len(there[stem := Path(path).stem]) > 1]
     if several:
-        raise ValueError(
-            f"{folder} has several files of labels called {list_values(several)}: expected one for each shard"
-        )
+        names = list_values(several)
+        raise ValueError(f"{folder} has several files of labels called {names}: expected one for each shard")
     return {path: os.path.abspath(there[Path(path).stem][0]) for path in files}
 
 
@@ -205,9 +195,9 @@ def _merge_sums(
 ) -> Sums:
     """The sums of all shards, added in their order."""
     total: Sums | None = None
-    early: dict[int, Sums] = {}
+    early: dict[int, Sums] = {}  # finished before one that comes first
     following = 0
-    with closing(engines.each(sum_shard, list(shards), job, engine)) as results:
+    with closing(engines.each(_sum_shard, list(shards), job, engine)) as results:
         for done, (position, sums) in enumerate(results, start=1):
             early[position] = sums
             while following in early:
@@ -220,7 +210,7 @@ def _merge_sums(
     return total
 
 
-def sum_shard(job: Job, shard: Shard) -> Sums:
+def _sum_shard(job: Job, shard: Shard) -> Sums:
     """On a worker: the sums of one shard, its classes under the names in the file."""
     total: Sums | None = None
     for X, y in _gather_blocks(_labelled_blocks(job, shard), job.width):
@@ -230,9 +220,7 @@ def sum_shard(job: Job, shard: Shard) -> Sums:
     return total
 
 
-def _gather_blocks(
-    blocks: Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]], width: int
-) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:
+def _gather_blocks(blocks: Iterator[Labelled], width: int) -> Iterator[Labelled]:
     """The rows of several blocks, in one array that is filled again for the next."""
     room = np.empty((TOGETHER * block_rows(width), width), np.float32)
     filled, labels = 0, list[NDArray[np.str_]]()
@@ -248,12 +236,12 @@ def _gather_blocks(
         yield room[:filled], np.concatenate(labels)
 
 
-def _labelled_blocks(job: Job, shard: Shard) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:
+def _labelled_blocks(job: Job, shard: Shard) -> Iterator[Labelled]:
     """Rows and their labels, as they are read."""
     beside = None if shard.labels is None else tables.read_labels(shard.labels)[0]
     texts = None if beside is None else np.array(beside.names, dtype=np.str_)[beside.codes]
     done = 0
-    for block in job.opened(shard).blocks():
+    for block in job.open_shard(shard).blocks():
         rows = slice(done, done + len(block.X))
         y = np.array(list(map(normalise_name, block.labels or [])), dtype=np.str_) if texts is None else texts[rows]
         done = rows.stop
@@ -272,4 +260,4 @@ def _match_label_type(sums: Sums, table: SignatureTable | None) -> tuple[Sums, S
     if table is None or not all(map(tables.is_whole, [*texts, *theirs])):
         return sums, table
     mine, others = (np.array([int(tables.plain_label(one)) for one in names]) for names in (texts, theirs))
-    return sums.renamed(mine), SignatureTable(others, table.matrix, table.names)
+    return sums.rename_classes(mine), SignatureTable(others, table.matrix, table.names)

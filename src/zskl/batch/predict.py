@@ -1,4 +1,8 @@
-"""A fitted model on a features file of any length: rows in blocks, the best classes of each row out."""
+"""A fitted model on features files: the best classes of each row, or why, or vectors to search in.
+
+A file may be of any length, because it is read in blocks. A folder of files, or shards, gets a file of predictions for
+each, and what is finished is not done again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,8 +36,6 @@ from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
 from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
-
-# Predict file ---------------------------------------------------------------------------------------------------------
 
 PathLike = str | os.PathLike[str]
 Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
@@ -86,18 +88,19 @@ class Predictor:
         done, value = 0, "probability" if self.probabilities else "score"
         for block in open_for_model(self.model, features).blocks():
             labels, values = self._best(block_features(self.model, block))
-            lines = _prediction_lines(block, labels, values, done)  # a refusal comes before them
             if not done:
                 further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
                 yield ["row" if block.ids is None else "id", "class", value, *further]
-            yield from lines
+            rows = block.ids or range(done, done + len(block.X))
+            for row, classes, numbers in zip(rows, labels.tolist(), values.tolist(), strict=True):
+                pairs = zip(classes, numbers, strict=True)
+                yield [row, *(cell for label, number in pairs for cell in (label, f"{number:.6g}"))]
             done += len(block.X)
 
     def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores]:
         """Labels and values (n, width) of rows from a file, scored in blocks because there may be many classes."""
-        found = [
-            self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(_inputs.as_sliceable(self.model, X))
-        ]
+        blocks = self.panel.blocks(_inputs.as_sliceable(self.model, X))
+        found = [self._best_of(to_numpy(scores)) for _, scores in blocks]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
 
     def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
@@ -150,14 +153,6 @@ def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[An
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
 
-def _prediction_lines(block: tables.Block, labels: Labels, scores: Scores, done: int) -> list[list[object]]:
-    rows = block.ids or range(done, done + len(block.X))
-    return [
-        [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
-        for row, classes, values in zip(rows, labels.tolist(), scores.tolist(), strict=True)
-    ]
-
-
 def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:
     """The classes of the model, or those of a file, or (`with_known`) both."""
     known = model.signature_table_
@@ -194,8 +189,7 @@ def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     return np.array(names, dtype=object)
 
 
-# Explain file ---------------------------------------------------------------------------------------------------------
-# A fitted model on a features file: which attributes support the class of each row, block by block.
+# Explanations: which attributes support the class of each row
 
 EXPLANATION_COLUMNS = (
     *("class", "against", "difference", "calibration", "rest"),
@@ -241,7 +235,7 @@ def explain_file(
 ) -> Iterator[Explained]:
     """Explanations for the rows of a file, or those of them numbered in `rows`, from 0 on; see `model.explain`.
 
-    Candidates are those of `predict_file.Predictor`.
+    Candidates are those of `Predictor`.
     """
     table = read_candidates(model, signatures, with_known)
     names = None if candidates is None else to_model_labels(model, candidates)
@@ -291,12 +285,8 @@ def _format_number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
-# Index file -----------------------------------------------------------------------------------------------------------
-# The rows of a features file as a search index: their vectors in `ranking_map`, and their names.
-
-
 def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLike, kind: str) -> int:
-    """Write the index and count its rows. The file is read in blocks; what is held of it are its vectors."""
+    """Write the rows of a file as a search index, and count them. Only their vectors and names are held in memory."""
     maps = export.search_maps_of(model, rows=True)
     vectors: list[Any] = []
     names: list[str | int] = []
@@ -308,23 +298,18 @@ def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLik
     return len(names)
 
 
-# Predict folder -------------------------------------------------------------------------------------------------------
-# A fitted model on a folder of features files, or shards: a file of predictions for each, written whole or not at all.
-#
-# Beside the predictions lies `predictions.jsonl`. It has a line for each finished shard, which names the model, the
-# options and the shard. So a run that was interrupted continues where it stopped, and what has changed since is done
-# again.
+# Folders of shards
 
+# Beside the predictions lies this file. It has a line for each finished shard, which names the model, the options and
+# the shard: a run that was interrupted continues where it stopped, and what has changed since is done again.
 FILE = "predictions.jsonl"
 SUFFIXES = (".npy", *parquet.SUFFIXES)
 REPORT_EVERY = 5000  # rows between two words on how far a shard is
 
-PredictFolderPathLike: TypeAlias = str | os.PathLike[str]
-
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of every shard; see `predict_file.Predictor`."""
+    """What is asked of every shard: the options of `Predictor`, by the same names and with the same defaults."""
 
     signatures: str | None = None
     with_known: bool = False
@@ -335,15 +320,17 @@ class Options:
 
     def predictor(self, model: ZeroShotClassifier) -> Predictor:
         """The model, asked that."""
-        return Predictor(
-            model,
-            signatures=self.signatures,
-            with_known=self.with_known,
-            candidates=self.candidates,
-            top=self.top,
-            probabilities=self.probabilities,
-            reject=self.reject,
-        )
+        return Predictor(model, **asdict(self))
+
+    def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Of options by name, as JSON gives them back, those that are not at their defaults.
+
+        Only these are compared with an earlier run: so a new option, at its default, leaves finished shards finished.
+        """
+        defaults = asdict(type(self)())
+        # JSON has no tuples
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        return {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
 
 
 @dataclass(frozen=True)
@@ -354,25 +341,28 @@ class Job:
     fingerprint: str  # of the model file
     out: str
     options: Options
-    of_signatures: str | None  # fingerprint of the file that options.signatures names
+    signatures_fingerprint: str | None  # of the file that options.signatures names
     device: str | None = None
 
     @property
-    def asked(self) -> dict[str, object]:
-        """The options that answers depend on."""
-        names = self.options.candidates
-        as_read_back = None if names is None else list(names)  # JSON has no tuples
-        return {**asdict(self.options), "signatures": self.of_signatures, "candidates": as_read_back}
+    def changed_options(self) -> dict[str, object]:
+        """The options that answers depend on, without defaults. A table counts by its content, not its path."""
+        return self.options.drop_defaults({**asdict(self.options), "signatures": self.signatures_fingerprint})
 
     @lru_cache(maxsize=1)  # noqa: B019 (one for a process)
     def predictor(self) -> Predictor:
         """Loaded once in each process, which must see the same files."""
-        for path, expected in ((self.model, self.fingerprint), (self.options.signatures, self.of_signatures)):
+        files = ((self.model, self.fingerprint), (self.options.signatures, self.signatures_fingerprint))
+        for path, expected in files:
             if path is not None and file_fingerprint(path) != expected:
                 raise ValueError(
                     f"{path} is not what it was when this run began: expected the same file; copy it to all machines"
                 )
         return self.options.predictor(methods.load(self.model, self.device))
+
+    def output(self, shard: Shard) -> Path:
+        """The file of predictions."""
+        return Path(self.out) / f"{shard.name}.csv"
 
 
 @dataclass(frozen=True)
@@ -383,6 +373,11 @@ class Shard:
     size: int
     changed: int
 
+    @classmethod
+    def from_path(cls, path: PathLike) -> Shard:
+        found = os.stat(path)
+        return cls(os.path.abspath(path), found.st_size, found.st_mtime_ns)
+
     @property
     def name(self) -> str:
         return os.path.basename(self.path)
@@ -390,9 +385,8 @@ class Shard:
 
 @dataclass(frozen=True)
 class Line:
-    """A finished shard in `predictions.jsonl`: what its predictions depend on, and the file of them."""
+    """A finished shard in `predictions.jsonl`: what its predictions depend on, and size and time of their file."""
 
-    key: str
     shard: str
     size: int
     changed: int
@@ -410,26 +404,18 @@ class Failure:
     sentence: str
 
 
-Outcome: TypeAlias = int | Failure  # rows
-Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
-OnProgress: TypeAlias = Callable[[int, str], object]
-
-
-def plan_job(
-    model: PredictFolderPathLike, out: PredictFolderPathLike, options: Options, device: str | None = None
-) -> Job:
+def plan_job(model: PathLike, out: PathLike, options: Options, device: str | None = None) -> Job:
     """What to do for every shard. A model or options that cannot work are refused before any shard is read."""
     table = options.signatures
     if table == STANDARD_INPUT:
         raise ValueError(
             "signatures is standard input, and every shard needs it: expected a file, which can be read again; save it"
         )
-    absolute = Options(**{**asdict(options), "signatures": None if table is None else os.path.abspath(table)})
     made = Job(
         os.path.abspath(model),
         file_fingerprint(model),
         os.path.abspath(out),
-        absolute,
+        replace(options, signatures=None if table is None else os.path.abspath(table)),
         None if table is None else file_fingerprint(table),
         None if device is None else str(device),
     )
@@ -437,7 +423,7 @@ def plan_job(
     return made
 
 
-def find_shards(folder: PredictFolderPathLike) -> list[Shard]:
+def find_shards(folder: PathLike) -> list[Shard]:
     """The shards of a folder by name; files that begin with a dot or an underscore are not among them."""
     files = sorted(
         path
@@ -446,45 +432,32 @@ def find_shards(folder: PredictFolderPathLike) -> list[Shard]:
     )
     if not files:
         raise ValueError(f"{folder} holds no features: expected files that end in {', '.join(SUFFIXES)}")
-    return [_describe_shard(os.path.abspath(path)) for path in files]
-
-
-def job_key(job: Job, shard: Shard) -> str:
-    """What a file of predictions depends on."""
-    state = {"size": shard.size, "changed": shard.changed}
-    return run_folder.unit_key({"model": job.fingerprint, "options": job.asked, "shard": shard.name, **state})
-
-
-def prediction_path(job: Job, shard: Shard) -> Path:
-    """The file of predictions."""
-    return Path(job.out) / f"{shard.name}.csv"
-
-
-def _finished_lines(file: Path) -> Iterator[Line]:
-    """Those of finished shards; others are passed over, and their shards done again."""
-    for line in run_folder.read_log(file):
-        with suppress(ValueError):
-            yield record.from_json(Line, line)
+    return [Shard.from_path(path) for path in files]
 
 
 def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFile) -> dict[int, str]:
     """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
 
-    The last line on a shard counts, and only for the file that it describes.
+    The last line on a shard counts, and only for the file that it describes. Lines that cannot be read count for
+    nothing.
     """
-    last = {line.shard: line for line in _finished_lines(folder.path)}
+    last: dict[str, Line] = {}
+    for one in run_folder.read_log(folder.path):
+        with suppress(ValueError):
+            line = record.from_json(Line, one)
+            last[line.shard] = line
     found = {}
     for place, shard in enumerate(shards):
-        line = last.get(shard.name)
-        if line is None:
+        before = last.get(shard.name)
+        if before is None:
             found[place] = ""
-        elif line.model != job.fingerprint:
+        elif before.model != job.fingerprint:
             found[place] = "predicted by another model"
-        elif line.options != job.asked:
+        elif job.options.drop_defaults(before.options) != job.changed_options:  # version 0.2 wrote defaults, too
             found[place] = "predicted with other options"
-        elif line.key != job_key(job, shard):
+        elif (before.size, before.changed) != (shard.size, shard.changed):
             found[place] = "changed since they were predicted"
-        elif _file_state(prediction_path(job, shard)) != (line.bytes, line.written):
+        elif _file_state(job.output(shard)) != (before.bytes, before.written):
             found[place] = "without their file of predictions, or with one that was changed"
     return found
 
@@ -495,57 +468,38 @@ def predict_folder(
     engine: Engine | None,
     folder: run_folder.LogFile,
     started: Callable[[int], object],
-    told: OnProgress,
-) -> Outcomes:
+    on_progress: Callable[[int, str], object],
+) -> Generator[tuple[int, int | Failure], None, None]:
     """(place, rows or failure) of each of these shards as it finishes; its line is in `folder` by then.
 
     If you stop before the end, close the generator (`contextlib.closing`), so that the workers end.
     """
-    for part in find_leftovers(
-        Path(job.out), "*.csv"
-    ):  # left by a run that was killed; no other run has the folder now
+    # A run that was killed left these; no other run has the folder now.
+    for part in find_leftovers(Path(job.out), "*.csv"):
         part.unlink(missing_ok=True)
-    places = list(shards)
-    with closing(_run_shards(job, shards, engine, started, told)) as outcomes:
+    places, todo = list(shards), list(shards.values())
+    place_of = {shard: place for place, shard in shards.items()}
+
+    def predict_here(job: Job, shard: Shard) -> int | Failure:
+        return _predict_shard(job, shard, partial(on_progress, place_of[shard]))
+
+    function = predict_here if engine is None else _predict_shard
+    with closing(engines.each(function, todo, job, engine, lambda number: started(places[number]))) as outcomes:
         for number, outcome in outcomes:
-            shard = shards[places[number]]
+            shard = todo[number]
             if not isinstance(outcome, Failure):
-                size, written = _file_state(prediction_path(job, shard)) or (0, 0)
-                line = Line(
-                    job_key(job, shard),
-                    shard.name,
-                    shard.size,
-                    shard.changed,
-                    outcome,
-                    job.fingerprint,
-                    job.asked,
-                    size,
-                    written,
-                )
-                folder.append(record.to_json(line))
+                state = _file_state(job.output(shard)) or (0, 0)
+                made_by = (job.fingerprint, job.changed_options)
+                line = record.to_json(Line(shard.name, shard.size, shard.changed, outcome, *made_by, *state))
+                folder.append({"key": run_folder.unit_key(line), **line})
             yield places[number], outcome
 
 
-def _run_shards(
-    job: Job, shards: Mapping[int, Shard], engine: Engine | None, started: Callable[[int], object], told: OnProgress
-) -> Outcomes:
-    places = list(shards)
-    if engine is None:
-        for number, (place, shard) in enumerate(shards.items()):
-            started(place)
-            yield number, _predict_shard(job, shard, partial(told, place))
-        return
-    with closing(
-        engines.each(_predict_shard, list(shards.values()), job, engine, lambda number: started(places[number]))
-    ) as results:
-        yield from results
-
-
-def _predict_shard(job: Job, shard: Shard, told: Callable[[str], object] | None = None) -> Outcome:
+def _predict_shard(job: Job, shard: Shard, report: Callable[[str], object] | None = None) -> int | Failure:
     """On a worker, or here."""
     try:
-        rows = write_predictions(prediction_path(job, shard), _count_progress(job.predictor().lines(shard.path), told))
-        if _describe_shard(shard.path) != shard:
+        rows = write_predictions(job.output(shard), _report_rows(job.predictor().lines(shard.path), report))
+        if Shard.from_path(shard.path) != shard:
             raise ValueError("the file changed while it was read: run again when it is complete")
         return rows
     except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run
@@ -554,24 +508,19 @@ def _predict_shard(job: Job, shard: Shard, told: Callable[[str], object] | None 
         return Failure(f"{shard.name}: {error or type(error).__name__}")
 
 
-def _count_progress(lines: Iterator[list[object]], told: Callable[[str], object] | None) -> Iterator[list[object]]:
+def _report_rows(lines: Iterator[list[object]], report: Callable[[str], object] | None) -> Iterator[list[object]]:
     for number, line in enumerate(lines):
-        if told is not None and number % REPORT_EVERY == 0:
-            told(f"{number:,} rows")
+        if report is not None and number % REPORT_EVERY == 0:
+            report(f"{number:,} rows")
         yield line
 
 
-def file_fingerprint(path: PredictFolderPathLike) -> str:
+def file_fingerprint(path: PathLike) -> str:
     """SHA-256 of a file in hex."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no file at {path}: check the path")
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _describe_shard(path: str) -> Shard:
-    found = os.stat(path)
-    return Shard(path, found.st_size, found.st_mtime_ns)
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from zskl._validation import list_values
 from zskl.batch.predict import Labels, PathLike, block_features, open_for_model, read_candidates, to_model_labels
 from zskl.datasets import tables
-from zskl.estimators._candidates import Picks, pick_rows
+from zskl.estimators._candidates import pick_rows
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.methods import methods_with
-
-# Teach file -----------------------------------------------------------------------------------------------------------
 
 SHOWN = 10  # classes in a sentence
 ABILITIES = {"add_examples": "learn from examples", "adapt": "adapt to unlabelled rows"}
@@ -39,37 +37,34 @@ class Change:
         """What changed, a sentence each."""
         rows = sum(self.counts.values())
         if self.counts:
-            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._counted()}"
+            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._describe_counts()}"
         else:
             yield f"{self.verb} all examples"
-        mine, new = set(self.before.candidates_.tolist()), self.after.candidates_.tolist()
-        yield from _list_labels("new to the model", [label for label in new if label not in mine])
-        left = set(new)
-        yield from _list_labels(
-            "no longer in the model", [label for label in self.before.candidates_.tolist() if label not in left]
-        )
-        yield from _list_labels(
-            "without a description, known by examples alone", getattr(self.after, "undescribed_", ())
-        )
-        yield from describe_calibration(self.before, self.after)
+        old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
+        lists = {
+            "new to the model": [label for label in new if label not in set(old)],
+            "no longer in the model": [label for label in old if label not in set(new)],
+            "without a description, known by examples alone": getattr(self.after, "undescribed_", ()),
+        }
+        yield from (f"{what}: {list_values(labels)}" for what, labels in lists.items() if len(labels))
+        yield _describe_calibration(self.before, self.after)
 
-    def _counted(self) -> str:
+    def _describe_counts(self) -> str:
         seen, mine = set(self.before.classes_.tolist()), set(self.before.candidates_.tolist())
         kinds = {label: "seen" if label in seen else "unseen" if label in mine else "new" for label in self.counts}
         shown = [f"{count} of {label} ({kinds[label]})" for label, count in list(self.counts.items())[:SHOWN]]
         return ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
 
 
-def describe_calibration(before: ZeroShotClassifier, after: ZeroShotClassifier) -> Iterator[str]:
+def _describe_calibration(before: ZeroShotClassifier, after: ZeroShotClassifier) -> str:
     """What calibration is now."""
     if before.temperatures_ is None and not before.calibration_ and not after.calibration_:
-        yield "calibration: none, as before; fit the model with validation classes (zskl fit) to have one"
-        return
+        return "calibration: none, as before; fit the model with validation classes (zskl fit) to have one"
     same = before.calibration_ == after.calibration_ and before.temperatures_ == after.temperatures_
     written = ", ".join(f"{value:.3g} among {name}" for name, value in (after.temperatures_ or {}).items())
     constant = f"{after.calibration_:.4g} is subtracted from the scores of seen classes"
     was = "as before" if same else f"it was {before.calibration_:.4g}"
-    yield f"calibration: {constant} ({was})" + (f"; temperatures {written} candidates" if written else "")
+    return f"calibration: {constant} ({was})" + (f"; temperatures {written} candidates" if written else "")
 
 
 def check_ability(model: ZeroShotClassifier, path: PathLike, ability: str) -> None:
@@ -128,15 +123,13 @@ def read_labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLik
     if numbered:
         ids = [str(row) for row in range(len(X))]
     if ids and label_ids is not None:
-        _check_others(label_ids, ids, labels, features, numbered)
-        X, ids = _keep_labelled(X, ids, set(label_ids))
+        _check_unknown_rows(label_ids, ids, labels, features, numbered)
+        wanted = set(label_ids)
+        # All rows if none is wanted: `match_labels` then says so.
+        kept = [place for place, one in enumerate(ids) if one in wanted] or list(range(len(ids)))
+        X, ids = X.iloc[kept] if hasattr(X, "iloc") else X[kept], [ids[place] for place in kept]
     found = tables.match_labels(found, label_ids, labels, features, len(X), ids)
     return X, to_model_labels(model, [found.names[code] for code in found.codes])
-
-
-def read_unlabelled(model: ZeroShotClassifier, features: PathLike) -> Any:
-    """The rows of a features file for a model."""
-    return read_whole_file(model, features)[0]
 
 
 def read_whole_file(
@@ -149,37 +142,24 @@ def read_whole_file(
     return block_features(model, whole), ids, [one for block in blocks for one in block.labels or ()]
 
 
-def _check_others(wanted: list[str], ids: list[str], labels: PathLike, features: PathLike, numbered: bool) -> None:
+def _check_unknown_rows(
+    wanted: list[str], ids: list[str], labels: PathLike, features: PathLike, numbered: bool
+) -> None:
     """Warn of labels for rows that are not there; refuse them if numbers name the rows: others may be off by one."""
     unknown = set(wanted) - set(ids)
     names = [name for name in wanted if name in unknown]
     if unknown and numbered:
         raise ValueError(
-            f"{labels} has labels of row {list_values(names)}, and {features} has {len(ids)} rows: expected numbers from 0 "
-            f"to {len(ids) - 1}; rows are counted from 0"
+            f"{labels} has labels of row {list_values(names)}, and {features} has {len(ids)} rows: expected numbers "
+            f"from 0 to {len(ids) - 1}; rows are counted from 0"
         )
     if 0 < len(unknown) < len(set(wanted)):
         warnings.warn(f"{labels} has labels of rows that {features} does not have: {list_values(names)}", stacklevel=5)
 
 
-def _keep_labelled(X: Any, ids: list[str], wanted: set[str]) -> tuple[Any, list[str]]:
-    """The rows whose ids are wanted; all, if none is, for `matched` to say so."""
-    kept = [place for place, one in enumerate(ids) if one in wanted] or list(range(len(ids)))
-    return X.iloc[kept] if hasattr(X, "iloc") else X[kept], [ids[place] for place in kept]
-
-
-def _list_labels(what: str, labels: Sequence[Any]) -> Iterator[str]:
-    if len(labels):
-        yield f"{what}: {list_values(labels)}"
-
-
-# Adapt file -----------------------------------------------------------------------------------------------------------
-# A fitted model adapted to the unlabelled rows of a file, and what that changed.
-
-
 @dataclass(frozen=True)
 class Adaptation:
-    """A model before and after; `changed` of the `rows` are answered otherwise now."""
+    """A model before and after it was adapted; `changed` of the unlabelled `rows` are answered otherwise now."""
 
     before: ZeroShotClassifier
     after: ZeroShotClassifier
@@ -189,33 +169,29 @@ class Adaptation:
 
     def sentences(self) -> Iterator[str]:
         """What changed, a sentence each."""
-        told: dict[str, Any] = getattr(self.after, "adaptation_", None) or {}
-        masses = told.get("masses") or {}
+        outcome: dict[str, Any] = getattr(self.after, "adaptation_", None) or {}
+        masses = outcome.get("masses") or {}
         yield f"adapted to {self.rows} unlabelled rows, which may be of {self.candidates} classes"
         yield f"{self.changed} of these rows get another answer than before ({self.changed / self.rows:.0%})"
         if masses:
             least, most = min(masses, key=masses.__getitem__), max(masses, key=masses.__getitem__)
             yield f"rows per class: from {masses[least]:.1f} for {least} to {masses[most]:.1f} for {most}"
-        if "converged" in told:
-            rest = "came to rest" if told["converged"] else "did not come to rest: check its answers"
-            yield f"after {told['rounds']} rounds it {rest} (last turn {told['turned']:.2g})"
-        yield from describe_calibration(self.before, self.after)
+        if "converged" in outcome:
+            rest = "came to rest" if outcome["converged"] else "did not come to rest: check its answers"
+            yield f"after {outcome['rounds']} rounds it {rest} (last turn {outcome['turned']:.2g})"
+        yield _describe_calibration(self.before, self.after)
 
 
 def adapt_to_file(
     model: Any, features: PathLike, candidates: str = "unseen", force: bool = False, balance: float | None = None
 ) -> Adaptation:
     """Adapt a model to the rows of a file. `candidates` are the classes that they may be of: "unseen" or "all"."""
-    X = read_unlabelled(model, features)
+    X = read_whole_file(model, features)[0]
     after = model.adapt(X, candidates, force=force, balance=balance)
     seen = set(model.classes_.tolist())
     names = [label for label in model.candidates_.tolist() if candidates == "all" or label not in seen]
     answers = [one.predict(X, candidates=names) for one in (model, after)]
     return Adaptation(model, after, candidates, len(X), int(np.sum(answers[0] != answers[1])))
-
-
-# Label file -----------------------------------------------------------------------------------------------------------
-# Rows of a features file whose labels would help a fitted model most.
 
 
 @dataclass(frozen=True)
@@ -256,7 +232,7 @@ def choose_rows_to_label(
     candidates: Sequence[str] | None = None,
     diversity: float = 1.0,
 ) -> Questions:
-    """The n rows of a file to label next; see `model.label_next`. Candidates are those of `predict_file.Predictor`."""
+    """The n rows of a file to label next; see `model.label_next`. Candidates are those of `Predictor`."""
     if strategy == "change" and model.temperatures_ is None and hasattr(model, "add_examples"):
         raise ValueError(
             "strategy is 'change', which goes by probabilities, and those of this model are not calibrated: expected a "
@@ -267,21 +243,11 @@ def choose_rows_to_label(
     X, ids, _ = read_whole_file(model, features)
     found = pick_rows(model, X, n, strategy, table, names, diversity)
     values = found.scores if found.probabilities is None else found.probabilities
-    rows = [
-        Question(
-            ids[row] if ids else row,
-            found.labels[place].tolist(),
-            [f"{value:.3g}" for value in values[place]],
-            f"{found.worth[place]:.3g}",
-            explain_choice(found, place),
-        )
-        for place, row in enumerate(found.rows.tolist())
-    ]
+    rows = []
+    for place, row in enumerate(found.rows.tolist()):
+        worth, scores = found.worth[place], found.scores[place]
+        change = found.strategy == "change"
+        why = f"expected change {worth:.2g}" if change else f"scores {scores[0] - scores[1]:.2g} apart"
+        guesses, numbers = found.labels[place].tolist(), [f"{value:.3g}" for value in values[place]]
+        rows.append(Question(ids[row] if ids else row, guesses, numbers, f"{worth:.3g}", why))
     return Questions("id" if ids else "row", "score" if found.probabilities is None else "probability", rows)
-
-
-def explain_choice(found: Picks, place: int) -> str:
-    """Why a row is worth a label, in a few words."""
-    if found.strategy == "change":
-        return f"expected change {found.worth[place]:.2g}"
-    return f"scores {found.scores[place, 0] - found.scores[place, 1]:.2g} apart"

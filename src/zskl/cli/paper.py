@@ -80,13 +80,14 @@ def paper(
     from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
+    from zskl.paper import published
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
     _arrays.check_device(device)
     names = {
-        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
+        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or published.DATASETS
     }
     sources = [source for name in names.values() for source in _find_sources(name, root, features)]
     methods = paper_methods.choose_methods(method)

@@ -729,8 +729,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
         >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
-        >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
-        (('bee', 'ant'), ['attribute 1', 'attribute 0'])
+        >>> explanation.label, explanation.against, explanation.top[0][0]
+        ('bee', 'ant', 'attribute 1')
         """
         return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
 

@@ -364,7 +364,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
         groups = list(wanted.values())
 
-        def look(progress: Progress) -> None:
+        def visit_finished(progress: Progress) -> None:
             if not progress.epoch_ends:
                 return
             moment = StackMoment(
@@ -380,7 +380,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
                         model._member = moment, k - progress.first
                         visit(place, model)
 
-        train_stack(members, X, y, signatures, look)
+        train_stack(members, X, y, signatures, visit_finished)
         per_epoch = len(y) // min(members[0].batch_size, len(y))
         for member, group in zip(members, groups, strict=True):
             for place, model in group:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from zskl.experiments.compare import format_cell
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.paper import figures
-from zskl.paper.results import FIRST, KERNELS, OURS, PAIRS, RIVALS, Results
+from zskl.paper.published import KERNELS
+from zskl.paper.results import ALL_BASELINES, OURS, PAIRS, PAPER_BASELINES, Results
 
 YES, NO, UNDECIDED, UNTESTED = "yes", "no", "undecided", "not by these data"
+ANSWERS = {True: YES, False: NO}
+format_figure = partial(format_cell, between=" ± ")
 INCOHERENCE = "incoherence lowers ‖WᵀW − I‖²"
 RAISED = {  # column → the claim that "-Ort" raises it
     "unseen": '"-Ort" raises generalised unseen accuracy',
@@ -38,12 +42,11 @@ class Verdict:
 def judge_claims(results: Results) -> list[Verdict]:
     """Every claim for all that was measured; one that nothing tests is listed as such."""
     found = [
-        *_judge_incoherence(results),
-        *_judge_accuracy(results),
+        *_judge_pairs(results),
         *_judge_lambda_ends(results),
         *_judge_sigma_interior(results),
-        *_judge_baselines(results, BEATEN, KERNELS, FIRST),
-        *_judge_baselines(results, OWN, OURS, RIVALS),
+        *_judge_baselines(results, BEATEN, KERNELS, PAPER_BASELINES),
+        *_judge_baselines(results, OWN, OURS, ALL_BASELINES),
     ]
     untested = [
         Verdict(claim, "", UNTESTED, "nothing was run that could tell")
@@ -59,25 +62,22 @@ def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int
     return [(claim, mine.count(YES), mine.count(NO), mine.count(UNDECIDED)) for claim, mine in answers.items()]
 
 
-def _judge_incoherence(results: Results) -> Iterator[Verdict]:
+def _judge_pairs(results: Results) -> Iterator[Verdict]:
+    """Each kernel without and with incoherence ("-Ort")."""
     for problem in results.measured:
         for without, with_ in PAIRS:
-            before, after = results.incoherence(problem, without), results.incoherence(problem, with_)
+            where = f"{problem.name}, {without}"
+            before, after = (results.incoherence(problem, name) for name in (without, with_))
             if before is not None and after is not None:
-                told = f"{_format_figure(before)} without, {_format_figure(after)} with"
-                yield Verdict(INCOHERENCE, f"{problem.name}, {without}", _verdict_of(after.mean < before.mean), told)
-
-
-def _judge_accuracy(results: Results) -> Iterator[Verdict]:
-    for problem in results.measured:
-        for without, with_ in PAIRS:
+                shown = f"{format_figure(before)} without, {format_figure(after)} with"
+                yield Verdict(INCOHERENCE, where, ANSWERS[after.mean < before.mean], shown)
             for column, claim in RAISED.items():
                 before, after = (results.figure(problem, name, column) for name in (without, with_))
                 if before is not None and after is not None:
-                    told = f"{_format_figure(before)} without, {_format_figure(after)} with; "
                     apart = results.difference(problem, with_, without, column)
                     answer, words = _judge_difference(apart, before, after)
-                    yield Verdict(claim, f"{problem.name}, {without}", answer, told + words)
+                    shown = f"{format_figure(before)} without, {format_figure(after)} with; {words}"
+                    yield Verdict(claim, where, answer, shown)
 
 
 def _judge_lambda_ends(results: Results) -> Iterator[Verdict]:
@@ -93,9 +93,11 @@ def _judge_lambda_ends(results: Results) -> Iterator[Verdict]:
         for claim, end in ((SMALL, curve[0]), (LARGE, curve[-1])):
             if end is middle or end.test is None:
                 continue
-            told = f"{_format_figure(end.test)} at λ = {end.value:g}, {_format_figure(middle.test)} at the chosen {chosen:g}"
+            shown = (
+                f"{format_figure(end.test)} at λ = {end.value:g}, {format_figure(middle.test)} at the chosen {chosen:g}"
+            )
             where = f"{problem.name}, {method}, {len(found)} seed(s)"
-            yield Verdict(claim, where, _verdict_of(end.test.mean < middle.test.mean), told)
+            yield Verdict(claim, where, ANSWERS[end.test.mean < middle.test.mean], shown)
 
 
 def _judge_sigma_interior(results: Results) -> Iterator[Verdict]:
@@ -112,12 +114,13 @@ def _judge_sigma_interior(results: Results) -> Iterator[Verdict]:
             continue
         (first, low_validation, low), (last, high_validation, high) = curve[0], curve[-1]
         best, validation, top = max(curve[1:-1], key=lambda point: point[1])
-        told = (
-            f"test {_format_figure(top)} at σ = {best:g}; ends {_format_figure(low)} at {first:g}, {_format_figure(high)} at {last:g} "
+        shown = (
+            f"test {format_figure(top)} at σ = {best:g}; ends {format_figure(low)} at {first:g}, "
+            f"{format_figure(high)} at {last:g} "
             f"(validation {validation:.1f}; {low_validation:.1f}, {high_validation:.1f})"
         )
-        answer = _verdict_of(top.mean > max(low.mean, high.mean))
-        yield Verdict(INTERIOR, f"{problem.name}, {method}, {len(found)} seed(s)", answer, told)
+        answer = ANSWERS[top.mean > max(low.mean, high.mean)]
+        yield Verdict(INTERIOR, f"{problem.name}, {method}, {len(found)} seed(s)", answer, shown)
 
 
 def _judge_baselines(
@@ -135,22 +138,14 @@ def _judge_baselines(
                 near = [one for one, found in apart.items() if found is not None and not found.decided]
                 if answer == YES and near:
                     answer, words = UNDECIDED, f"{words}, but not clearly above {', '.join(near)}"
-                told = f"{name} {_format_figure(best)} against {rival} {_format_figure(other)}; {words}"
-                told += f"; {above} of {len(mine)} have a higher mean than the best of {len(rivals)} baselines"
-                yield Verdict(claim, f"{problem.name}, {column}", answer, told)
+                shown = f"{name} {format_figure(best)} against {rival} {format_figure(other)}; {words}"
+                shown += f"; {above} of {len(mine)} have a higher mean than the best of {len(rivals)} baselines"
+                yield Verdict(claim, f"{problem.name}, {column}", answer, shown)
 
 
 def _judge_difference(apart: Difference | None, before: Figure, after: Figure) -> tuple[str, str]:
     """Whether the difference is above 0, by its interval; by means alone where records have no answers."""
     if apart is None:
-        return _verdict_of(after.mean > before.mean), f"difference {after.mean - before.mean:+.1f}, by means alone"
+        return ANSWERS[after.mean > before.mean], f"difference {after.mean - before.mean:+.1f}, by means alone"
     words = f"difference {apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
-    return (_verdict_of(apart.mean > 0) if apart.decided else UNDECIDED), words
-
-
-def _format_figure(figure: Figure) -> str:
-    return format_cell(figure, " ± ")
-
-
-def _verdict_of(true: bool) -> str:
-    return YES if true else NO
+    return (ANSWERS[apart.mean > 0] if apart.decided else UNDECIDED), words

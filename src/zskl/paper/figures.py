@@ -1,4 +1,4 @@
-"""Tables of accuracies as dots with intervals, a row for each method."""
+"""The figures of the evaluation, each with the table of its numbers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from math import isnan, nan
 
 from zskl.experiments.compare import Comparison, Row
-from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import Figure
 from zskl.paper.results import PAIRS, ConvergenceRecord, Output, Problem, Results, SensitivityRecord, mean_over_runs
 from zskl.plots import ComparisonDisplay, ConvergenceDisplay, GramDisplay
-from zskl.plots import display as plots_display
 from zskl.plots import sensitivity as plot
-from zskl.plots.comparison import whisker_lengths
-from zskl.plots.display import Drawing
+from zskl.plots._base import Drawing, draw_panels
+from zskl.plots.comparison import read_columns
 from zskl.plots.gram import AXIS
-
-# Comparison chart -----------------------------------------------------------------------------------------------------
 
 
 def accuracy_chart(problem: Problem, table: Comparison) -> Drawing | None:
@@ -42,23 +38,12 @@ def dot_chart(
     rows = [row for row in table.rows if any(name in row.figures for name in columns)]
     if not rows:
         return None
-    found = [[row.figures.get(name) for row in rows] for name in columns]
-    means = [[nan if figure is None else figure.mean for figure in column] for column in found]
-    methods = [row.labels["method"] for row in rows]
-    display = ComparisonDisplay(
-        methods,
-        means,
-        names=columns,
-        whiskers=[whisker_lengths(column) for column in found],
-        axis=axis,
-        marks=marks,
-        ranks=ranks,
-    )
-    return plots_display.draw_panels(title, [(title, display)])
+    methods, means, whiskers = read_columns(rows, columns)
+    display = ComparisonDisplay(methods, means, names=columns, whiskers=whiskers, axis=axis, marks=marks, ranks=ranks)
+    return draw_panels(title, [(title, display)])
 
 
-# Sensitivity ----------------------------------------------------------------------------------------------------------
-# Validation and test accuracy against one setting (Figure 3 of the paper, columns 1 to 3).
+# Validation and test accuracy against one setting (Figure 3 of the paper, columns 1 to 3)
 
 NOTE = (
     "All other settings are those that validation chose for the lowest seed. Shades: one standard deviation, of "
@@ -84,17 +69,11 @@ def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point
     """One for each value, over the records of all seeds."""
     read = plot.read_sensitivity(found, setting)
     sides = (read.validation, read.validation_deviation, read.test, read.test_deviation)
-    return [
-        Point(value, _percent_figure(mine, apart), _percent_figure(tested, spread), diverged)
-        for value, mine, apart, tested, spread, diverged in zip(
-            read.values, *(side.tolist() for side in sides), read.diverged, strict=True
-        )
-    ]
-
-
-def _percent_figure(mean: float, deviation: float) -> Figure | None:
-    """In per cent; nothing where nothing is known."""
-    return None if isnan(mean) else Figure(100 * mean, None if isnan(deviation) else 100 * deviation)
+    figures = []
+    for mean, deviation in zip(sides[::2], sides[1::2], strict=True):
+        pairs = zip((100 * mean).tolist(), (100 * deviation).tolist(), strict=True)
+        figures.append([None if isnan(one) else Figure(one, None if isnan(apart) else apart) for one, apart in pairs])
+    return list(map(Point, read.values, *figures, read.diverged))
 
 
 def sensitivity_figures(results: Results) -> list[Output]:
@@ -120,12 +99,11 @@ def sensitivity_figures(results: Results) -> list[Output]:
             notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
         name = f"sensitivity-{method}-{problem.stem}"
-        made.append(Output("sensitivity", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+        made.append(Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)}))
     return made
 
 
-# Convergence ----------------------------------------------------------------------------------------------------------
-# Objective and accuracy against iterations (Figure 3 of the paper, column 4).
+# Objective and accuracy against iterations (Figure 3 of the paper, column 4)
 
 PHASES = {"validation": ("training rows", "validation rows"), "test": ("all training rows", "test rows")}
 SIDES = ("training", "held out")
@@ -145,9 +123,11 @@ def convergence_figures(results: Results) -> list[Output]:
                 cells = {f"{q}, {side}": figures[q, side][place] for q in QUANTITIES for side in SIDES}
                 rows.append(Row({"run": " and ".join(names), "iteration": str(step)}, len(found), cells))
             for quantity, axis in QUANTITIES.items():
-                heading = f"{quantity}: {names[0]} and {names[1]}"
                 sides = [figures[quantity, side] for side in SIDES]
-                drawn.append((heading.capitalize(), _convergence_display(names, steps, sides, axis)))
+                means = [[one.mean for one in side] for side in sides]
+                apart = [[nan if one.deviation is None else one.deviation for one in side] for side in sides]
+                display = ConvergenceDisplay([steps] * 2, means, names=names, deviations=apart, quantity=axis)
+                drawn.append((f"{quantity}: {names[0]} and {names[1]}".capitalize(), display))
         kept = found[0].setting.get("epochs")
         notes = (
             f"{len(found)} seed(s). Each side among its own classes, so the heights of the two lines of a panel are of "
@@ -158,7 +138,7 @@ def convergence_figures(results: Results) -> list[Output]:
         columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)
         table = Comparison(("run", "iteration"), columns, tuple(rows), notes)
         name = f"convergence-{method}-{problem.stem}"
-        made.append(Output("convergence", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+        made.append(Output("convergence", name, title, table, {name: draw_panels(title, drawn)}))
     return made
 
 
@@ -171,25 +151,17 @@ def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, s
     return [figure for figure in made if figure is not None]
 
 
-def _convergence_display(
-    names: Sequence[str], steps: Sequence[int], sides: Sequence[Sequence[Figure]], axis: str
-) -> ConvergenceDisplay:
-    means = [[figure.mean for figure in side] for side in sides]
-    spreads = [[nan if figure.deviation is None else figure.deviation for figure in side] for side in sides]
-    return ConvergenceDisplay([steps] * len(sides), means, names=names, deviations=spreads, quantity=axis)
-
-
-# Gram -----------------------------------------------------------------------------------------------------------------
-# The first entries of WᵀW, columns of W of unit length, without and with incoherence (appendix of the paper).
-
-
 def gram_figures(results: Results) -> list[Output]:
-    """For each dataset and kernel both variants, from the lowest seed that holds them."""
+    """The first entries of WᵀW, columns of unit length, without and with incoherence (appendix of the paper).
+
+    For each dataset and kernel both variants, from the lowest seed that holds them.
+    """
     made = []
     for problem in results.measured:
         for pair in PAIRS:
-            first = {method: _first_gram(results.runs.get((problem, method), ())) for method in pair}
-            found = {method: one for method, one in first.items() if one is not None}
+            runs = {method: results.runs.get((problem, method), ()) for method in pair}
+            holding = {method: [(one.seed, one.gram) for one in mine if one.gram] for method, mine in runs.items()}
+            found = {method: mine[0] for method, mine in holding.items() if mine}
             if not found:
                 continue
             title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
@@ -210,10 +182,5 @@ def gram_figures(results: Results) -> list[Output]:
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+            made.append(Output("gram", name, title, table, {name: draw_panels(title, drawn)}))
     return made
-
-
-def _first_gram(found: Sequence[Record]) -> tuple[int, tuple[tuple[float, ...], ...]] | None:
-    """Seed and matrix of the first record that holds one."""
-    return next(((record.seed, record.gram) for record in found if record.gram), None)

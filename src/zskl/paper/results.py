@@ -1,135 +1,49 @@
-"""The figures that the paper printed, by our names of methods and datasets; per cent, on ResNet-101 features."""
+"""Records of the evaluation, sorted into what its tables and figures ask for; and the methods that these are about."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from zskl import methods
 from zskl.datasets import Dataset
 from zskl.estimators.base import STANDARDIZED
 from zskl.experiments import compare, record, run_folder, uncertainty
 from zskl.experiments.compare import Comparison
-from zskl.experiments.record import Answers, Generalised, Probabilities, Record, Setting
+from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.methods import split_grid, use_default_batches
-from zskl.metrics import harmonic_mean
-from zskl.plots.display import Drawing
+from zskl.paper.published import BASELINES, KERNELS, PUBLISHED_FEATURES
+from zskl.plots._base import Drawing
 
-# Published ------------------------------------------------------------------------------------------------------------
-
-PUBLISHED_FEATURES = "res101"  # what all of them were measured on
-NEAR = ("resnet50",)  # features of another network of that kind
-ROUNDING = 0.05  # of a printed accuracy, at most
-LAST = 0.1  # the last digit of a printed H: it may have been cut off instead of rounded, as IAP's on SUN must have been
-BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
-KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort", "gaussian", "gaussian-ort")
-_NAMES = {"cmt-star": "CMT*", "eszsl-signs": "ESZSL", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"}
-_DATASETS = {"APY": "aPY"}
-
-
-@dataclass(frozen=True)
-class General:
-    """Of the generalised protocol. `harmonic` is computed from the other two; `printed` is what the paper has."""
-
-    unseen: float
-    seen: float
-    printed: float
-
-    @property
-    def harmonic(self) -> float:
-        return harmonic_mean(self.seen, self.unseen)
-
-    @property
-    def misprint(self) -> bool:
-        """Whether no figures that are printed as these have a harmonic mean within a last digit of that one."""
-        low, high = (
-            harmonic_mean(max(0.0, self.seen + by), max(0.0, self.unseen + by)) for by in (-ROUNDING, ROUNDING)
-        )
-        return not low - LAST < self.printed < high + LAST
-
-
-def published_zero_shot(method: str, dataset: str) -> float | None:
-    """Table 2."""
-    found: float | None = _find_printed("zsl", method, dataset)
-    return found
-
-
-def published_generalised(method: str, dataset: str) -> General | None:
-    """Table 3."""
-    found = _find_printed("gzsl", method, dataset)
-    return None if found is None else General(found["unseen"], found["seen"], found["H"])
-
-
-def published_incoherence(method: str, dataset: str) -> float | None:
-    """Table 4."""
-    found: float | None = _find_printed("incoherence", method, dataset)
-    return found
-
-
-def find_misprints() -> list[tuple[str, str]]:
-    """(method, dataset) whose printed H does not follow from its seen and unseen accuracy."""
-    found = []
-    for method in (*BASELINES, *KERNELS):
-        for dataset in ("AWA1", "AWA2", "SUN", "CUB", "APY"):
-            figures = published_generalised(method, dataset)
-            if figures is not None and figures.misprint:
-                found.append((method, dataset))
-    return found
-
-
-@cache
-def read_published() -> dict[str, Any]:
-    """The data file as it is."""
-    text = resources.files(__package__).joinpath("published.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def _find_printed(table: str, method: str, dataset: str) -> Any:
-    row = read_published()[table].get(_printed_name(method), {})
-    return row.get(_DATASETS.get(dataset, dataset))
-
-
-def _printed_name(method: str) -> str:
-    """The row of the paper: "polynomial-4" is "Polynomial r=4"."""
-    if method.startswith("polynomial-"):
-        return f"Polynomial r={method.rpartition('-')[2]}"
-    return _NAMES.get(method) or (method.upper() if method in BASELINES else method.capitalize())
-
-
-# Methods --------------------------------------------------------------------------------------------------------------
-# Which methods each part of the evaluation is about, in the order of the tables, and the grid that each is given.
+# Methods: which of them each part of the evaluation is about, in the order of the tables
 
 
 def _known_methods(*names: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in methods.METHODS)
 
 
-SIGNS = BASELINES.index("eszsl") + 1  # ESZSL with targets as published comes after ESZSL
-FIRST = _known_methods(*BASELINES[:SIGNS], "eszsl-signs", *BASELINES[SIGNS:])
-LATER = _known_methods("exem", "cnzsl")
-RIVALS = (*FIRST, *LATER)
+AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as published
+PAPER_BASELINES = _known_methods(*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
+LATER_BASELINES = _known_methods("exem", "cnzsl")
+ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
 OURS = _known_methods("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
-ALL = (*RIVALS, *KERNELS, *OURS)
+ALL = (*ALL_BASELINES, *KERNELS, *OURS)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "the paper's baselines": FIRST,
-    "later baselines": LATER,
+    "the paper's baselines": PAPER_BASELINES,
+    "later baselines": LATER_BASELINES,
     "the paper's kernels": KERNELS,
     "ours": OURS,
 }
-GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": RIVALS, "kernels": KERNELS, "ours": OURS}
+GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": ALL_BASELINES, "kernels": KERNELS, "ours": OURS}
 LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
-ON_CPU = {*FIRST, "exem", "class-means"} - LARGE  # whatever the device
+ON_CPU = {*PAPER_BASELINES, "exem", "class-means"} - LARGE  # whatever the device
 PAIRS = (("gaussian", "gaussian-ort"), ("cauchy", "cauchy-ort"))  # without and with incoherence
-DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
 SLOWEST = (  # first, so that no process is left alone with a long one at the end
     *("means-softmax", "polynomial-6", "polynomial-4", "polynomial-2", "gaussian-softmax", "cauchy-softmax"),
     *("gaussian-ort", "cauchy-ort", "gaussian", "cauchy", "sse", "dap", "cmt", "cmt-star", "latem", "iap", "sync"),
@@ -197,13 +111,12 @@ def needed_methods(wanted: Iterable[str], asked: Iterable[str]) -> tuple[str, ..
     return tuple(name for name in asked if name in about)
 
 
-# Curve records --------------------------------------------------------------------------------------------------------
-# Records of what `zskl paper` measures beside evaluations: accuracy against a setting, and the course of training.
+# Curves: what `zskl paper` measures beside evaluations, accuracy against a setting and the course of training
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Measured:
-    """What both kinds hold. `setting` is what validation chose; `part` tells the kinds apart."""
+class _Curves:
+    """What both kinds of records hold. `setting` is what validation chose; `part` tells the kinds apart."""
 
     version: int = record.VERSION
     key: str
@@ -226,7 +139,7 @@ class _Measured:
 
 
 @dataclass(frozen=True)
-class Varied:
+class SettingCurve:
     """For each value of a setting the accuracy on every fold and on test rows; None where training diverged."""
 
     values: tuple[float, ...]
@@ -242,11 +155,11 @@ class Varied:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitivityRecord(_Measured):
+class SensitivityRecord(_Curves):
     """A method from one seed, each of some settings varied in turn around the one that was chosen."""
 
     part: str = "sensitivity"
-    curves: Mapping[str, Varied]
+    curves: Mapping[str, SettingCurve]
 
     def chosen(self, name: str) -> float:
         """The value of a setting that validation chose."""
@@ -266,7 +179,7 @@ class Phase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvergenceRecord(_Measured):
+class ConvergenceRecord(_Curves):
     """A method from one seed, watched while it trains on a fold ("validation") and on all training rows ("test")."""
 
     part: str = "convergence"
@@ -275,6 +188,8 @@ class ConvergenceRecord(_Measured):
 
 
 CurveRecord: TypeAlias = SensitivityRecord | ConvergenceRecord
+AnyRecord: TypeAlias = Record | CurveRecord
+R = TypeVar("R", bound=AnyRecord)
 KINDS: Mapping[str, type[CurveRecord]] = {"sensitivity": SensitivityRecord, "convergence": ConvergenceRecord}
 
 
@@ -287,9 +202,9 @@ def curve_record_from_json(line: object) -> CurveRecord:
     return record.from_json(kind, found)
 
 
-# Results --------------------------------------------------------------------------------------------------------------
-# Records, sorted into what the tables and figures ask for.
+# Results
 
+NEAR = ("resnet50",)  # features of a network like that of the published figures
 SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes are candidates
 
 
@@ -324,30 +239,10 @@ class Problem:
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
-class Identified(Protocol):
-    """A record of any kind, as far as it says what data it is of."""
-
-    @property
-    def dataset(self) -> str: ...
-
-    @property
-    def features(self) -> str: ...
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    @property
-    def features_digest(self) -> str: ...
-
-
-def problem_of(record: Identified) -> Problem:
-    """The problem that a record is of."""
-    return Problem(record.dataset, record.features, record.fingerprint, record.features_digest)
-
-
-def problem_of_data(data: Dataset) -> Problem:
-    """The problem that records of this dataset will be of."""
-    return Problem(data.name, data.features, data.fingerprint, data.features_digest)
+def problem_of(source: AnyRecord | Dataset) -> Problem:
+    """The problem that a record is of, or that records of a dataset will be of."""
+    name = source.name if isinstance(source, Dataset) else source.dataset
+    return Problem(name, source.features, source.fingerprint, source.features_digest)
 
 
 @dataclass(frozen=True)
@@ -416,26 +311,12 @@ def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
     return compare.mean_over_seeds(seen, digits) if seen else None
 
 
-# Collect --------------------------------------------------------------------------------------------------------------
-# Records from folders and files, those of other folders merged in, and what of them a set of tables takes.
+# Collecting
 
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
 
 
-class Run(Identified, Protocol):
-    """A record of any kind, as far as it says what was run."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def seed(self) -> int: ...
-
-
-R = TypeVar("R", bound=Run)
-
-
-def read_paper_records(path: Path) -> Iterator[Record | CurveRecord]:
+def read_paper_records(path: Path) -> Iterator[AnyRecord]:
     """Records of both kinds, of a folder that this command or `zskl run --out` wrote, or of a .jsonl file."""
     files = [path] if not path.is_dir() else [path / run_folder.FILE, path / CURVES / run_folder.FILE]
     there = [file for file in files if file.is_file()]
@@ -447,7 +328,7 @@ def read_paper_records(path: Path) -> Iterator[Record | CurveRecord]:
         yield from run_folder.read_records(file, _parse_record)
 
 
-def _parse_record(line: object) -> Record | CurveRecord:
+def _parse_record(line: object) -> AnyRecord:
     """An evaluation, or a curve, which has a `part`."""
     curve = isinstance(line, Mapping) and "part" in line
     record = curve_record_from_json(line) if curve else Record.from_json(line)
@@ -461,35 +342,37 @@ def merge_records(
 ) -> int:
     """Append what the folders do not hold, or hold otherwise; how many records that were."""
     count = 0
-    for path in paths:
-        for record in read_paper_records(path):
-            if isinstance(record, Record):
-                count += _add_record(slim_records(record) if compact else record, runs)
-            else:
-                count += _add_record(record, curves)
+    for one in (one for path in paths for one in read_paper_records(path)):
+        if isinstance(one, Record):
+            count += _add_record(slim_record(one) if compact else one, runs)
+        else:
+            count += _add_record(one, curves)
     return count
 
 
-S = TypeVar("S", bound=run_folder.StoredRecord)
-
-
-def _add_record(record: S, folder: RunFolder[S]) -> bool:
+def _add_record(record: R, folder: RunFolder[R]) -> bool:
     if folder.done.get(record.key) == record:
         return False
     folder.append(record)
     return True
 
 
-def slim_records(record: Record) -> Record:
+def slim_record(record: Record) -> Record:
     """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids.
 
     Of the answers remains which are right.
     """
+
+    def slim(part: Generalised) -> Generalised:
+        answers = None if part.answers is None else part.answers.compact()
+        return replace(part, per_class={}, left_out=(), curve=None, answers=answers)
+
+    answers = None if record.zsl.answers is None else record.zsl.answers.compact()
     return replace(
         record,
-        zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=_compact_records(record.zsl.answers)),
-        gzsl=_slim_record(record.gzsl),
-        gzsl_calibrated=None if record.gzsl_calibrated is None else _slim_record(record.gzsl_calibrated),
+        zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=answers),
+        gzsl=slim(record.gzsl),
+        gzsl_calibrated=None if record.gzsl_calibrated is None else slim(record.gzsl_calibrated),
         tune=replace(record.tune, table=None),
         probabilities=Probabilities(),
         attributes=None,
@@ -497,22 +380,12 @@ def slim_records(record: Record) -> Record:
     )
 
 
-def _slim_record(part: Generalised) -> Generalised:
-    return replace(part, per_class={}, left_out=(), curve=None, answers=_compact_records(part.answers))
-
-
-def _compact_records(found: Answers | None) -> Answers | None:
-    return None if found is None else found.compact()
-
-
-def recorded_problems(found: Iterable[Identified], dataset: str, features: str | None = None) -> list[Problem]:
+def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
     """The problems of a dataset that there are records of, by features where these are named."""
-    problems: dict[Problem, None] = {}
-    for problem in map(problem_of, found):
-        wanted = features is None or problem.features.lower() == features.lower().removesuffix(".mat")
-        if problem.dataset.lower() == dataset.lower() and wanted:
-            problems[problem] = None
-    return list(problems)
+    wanted = None if features is None else features.lower().removesuffix(".mat")
+    problems = dict.fromkeys(map(problem_of, found))
+    mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
+    return [one for one in mine if wanted is None or one.features.lower() == wanted]
 
 
 def select_records(
@@ -528,28 +401,25 @@ def select_records(
     Records of one method and problem that were made with another grid, or around another setting, than its last
     one are left out: they are of another experiment.
     """
-    plain = [record for record in runs if record.tune.scoring == "both" and not record.settings]
-    evaluations = [record for record in plain if not _compares_default(record)]
+    evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    # Settings that had to be better than the default by more than the spread of folds are of another protocol.
+    evaluations = [
+        record
+        for record in evaluations
+        if all(choice.against_default is None for _, choice in record.tune.choices.items())
+    ]
     others = list(curves)
     varied = [record for record in others if isinstance(record, SensitivityRecord)]
     watched = [record for record in others if isinstance(record, ConvergenceRecord)]
-
-    def about(part: str) -> list[str]:
-        return [method for method in PARTS[part] if method in methods]
-
+    about = {part: [method for method in mine if method in methods] for part, mine in PARTS.items()}
     return Results(
         tuple(problems),
         tuple(methods),
         _sort_records(evaluations, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
-        _sort_records(varied, problems, about("sensitivity"), seeds, lambda record: record.setting),
-        _sort_records(watched, problems, about("convergence"), seeds, lambda record: record.setting),
+        _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
+        _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),
     )
-
-
-def _compares_default(record: Record) -> bool:
-    """Whether settings had to be better than the default by more than the spread of folds: another protocol."""
-    return any(choice.against_default is not None for _, choice in record.tune.choices.items())
 
 
 def _sort_records(
@@ -558,12 +428,12 @@ def _sort_records(
     """By problem and method, then by seed; a record with another `trait` than the last one of its group is left out."""
     groups: dict[tuple[Problem, str], dict[int, R]] = {}
     wanted = set(problems)
-    for record in found:
-        problem = problem_of(record)
-        if problem in wanted and record.method in methods and record.seed < seeds:
-            group = groups.setdefault((problem, record.method), {})
-            for other in [seed for seed, one in group.items() if trait(one) != trait(record)]:
+    for one in found:
+        problem = problem_of(one)
+        if problem in wanted and one.method in methods and one.seed < seeds:
+            group = groups.setdefault((problem, one.method), {})
+            for other in [seed for seed, kept in group.items() if trait(kept) != trait(one)]:
                 del group[other]
-            group[record.seed] = record
+            group[one.seed] = one
     order = [(problem, method) for problem in problems for method in methods]
     return {place: [groups[place][seed] for seed in sorted(groups[place])] for place in order if place in groups}

@@ -1,34 +1,32 @@
-"""Accuracies of all methods on a dataset, with intervals: what leads first, then both parts of the generalised protocol
-and paired differences to the best; Table 4 of the paper."""
+"""The tables of the evaluation, and the files that hold them: tables in three formats, figures, a page, the README."""
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from zskl import _files as storage
+from zskl import _files
 from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Choice, Record
 from zskl.experiments.uncertainty import Figure
-from zskl.paper import claims, evaluation
-from zskl.paper import figures as figuress
-from zskl.paper import results as resultss
+from zskl.paper import claims, figures, published
 from zskl.paper.claims import UNTESTED, Verdict, count_verdicts
 from zskl.paper.results import FAMILIES, Output, Problem, Results, family_of, mean_over_runs, needed_methods
 from zskl.report.sections import to_csv_text
-
-# Accuracy tables ------------------------------------------------------------------------------------------------------
 
 MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
 GENERAL = ("unseen", "seen", "H", "area")
 FAMILY = "family"
 MISPRINT, BELOW = "†", "↓"
 NORM = "‖WᵀW − I‖²"
-PRINTED = f"published ({resultss.PUBLISHED_FEATURES})"
+PRINTED = f"published ({published.PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
 )
@@ -39,9 +37,9 @@ def zero_shot_tables(results: Results) -> list[Output]:
     made = []
     for problem in results.measured:
         table = main_table(results, problem, needed_methods(("zsl",), results.methods))
-        drawn = figuress.accuracy_chart(problem, table)
-        figures = {f"zsl-{problem.stem}": drawn} if drawn else {}
-        made.append(Output("zsl", f"zsl-{problem.stem}", problem.name, table, figures))
+        chart = figures.accuracy_chart(problem, table)
+        name = f"zsl-{problem.stem}"
+        made.append(Output("zsl", name, problem.name, table, {name: chart} if chart else {}))
         apart = difference_table(results, problem)
         if apart is not None:
             made.append(Output("differences", f"differences-{problem.stem}", problem.name, apart))
@@ -52,9 +50,8 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
     """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
     names = [name for name in methods if (problem, name) in results.runs]
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
-    theirs = {
-        name: found for name in names if (found := resultss.published_zero_shot(name, problem.dataset)) is not None
-    }
+    printed = {name: published.published_zero_shot(name, problem.dataset) for name in names}
+    theirs = {name: found for name, found in printed.items() if found is not None}
     if problem.near and theirs:
         columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
         columns[f"{PRINTED} H"] = {
@@ -63,15 +60,12 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
         mine = columns[MAIN_FIGURES[0]]
         low = [name for name in names if name in theirs and name in mine and mine[name].mean < theirs[name]]
         columns[MAIN_FIGURES[0]] = mine | {name: replace(mine[name], mark=BELOW) for name in low}
-        notes.insert(0, _orientation_note(problem, low))
-    return _note_misprints(_family_table(results, problem, names, columns, notes))
-
-
-def _orientation_note(problem: Problem, low: Sequence[str]) -> str:
-    said = "" if problem.comparable else ORIENTATION
-    if low:
-        return f"{said}{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
-    return f"{said}No method is below its published zero-shot accuracy."
+        below = f"{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
+        none = "No method is below its published zero-shot accuracy."
+        notes.insert(0, ("" if problem.comparable else ORIENTATION) + (below if low else none))
+        if any(figure.mark == MISPRINT for figure in columns[f"{PRINTED} H"].values()):
+            notes.append(_misprint_note())
+    return _family_table(results, problem, names, columns, notes)
 
 
 def generalised_tables(results: Results) -> list[Output]:
@@ -80,18 +74,17 @@ def generalised_tables(results: Results) -> list[Output]:
     for problem in results.measured:
         names = [name for name in needed_methods(("gzsl",), results.methods) if (problem, name) in results.runs]
         columns, notes = _our_columns(results, problem, names, GENERAL)
-        theirs = {name: found for name in names if (found := resultss.published_generalised(name, problem.dataset))}
+        theirs = {name: found for name in names if (found := published.published_generalised(name, problem.dataset))}
         if problem.near and theirs:
             columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
             columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
             if not problem.comparable:
                 notes.insert(0, ORIENTATION)
         table = _family_table(results, problem, names, columns, notes)
-        drawn = figuress.dot_chart(
-            f"Generalised protocol on {problem.name}", table, ("unseen", "seen", "H"), "accuracy among all classes (%)"
-        )
-        figures = {f"gzsl-{problem.stem}": drawn} if drawn else {}
-        made.append(Output("gzsl", f"gzsl-{problem.stem}", problem.name, table, figures))
+        title, axis = f"Generalised protocol on {problem.name}", "accuracy among all classes (%)"
+        chart = figures.dot_chart(title, table, ("unseen", "seen", "H"), axis)
+        name = f"gzsl-{problem.stem}"
+        made.append(Output("gzsl", name, problem.name, table, {name: chart} if chart else {}))
     return made
 
 
@@ -150,11 +143,10 @@ def incoherence_tables(results: Results) -> list[Output]:
         found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
         if found:
             columns[problem.name] = found
-        theirs = {
-            name: one for name in methods if (one := resultss.published_incoherence(name, problem.dataset)) is not None
-        }
         if found and problem.near:
-            columns[f"{problem.dataset} {PRINTED}"] = {name: Figure(one) for name, one in theirs.items()}
+            theirs = {name: published.published_incoherence(name, problem.dataset) for name in methods}
+            known = {name: Figure(one) for name, one in theirs.items() if one is not None}
+            columns[f"{problem.dataset} {PRINTED}"] = known
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
         for name in methods
@@ -169,7 +161,7 @@ def incoherence_tables(results: Results) -> list[Output]:
 
 def printed_harmonic(method: str, dataset: str) -> Figure | None:
     """H of the published seen and unseen accuracies, marked where the printed one does not follow from them."""
-    found = resultss.published_generalised(method, dataset)
+    found = published.published_generalised(method, dataset)
     return None if found is None else Figure(found.harmonic, mark=MISPRINT if found.misprint else "")
 
 
@@ -188,12 +180,6 @@ def _family_table(
     return _name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
 
 
-def select_rows(table: Comparison, methods: Collection[str]) -> Comparison:
-    """The rows of these methods."""
-    rows = [row for row in table.rows if row.labels["method"] in methods]
-    return _name_families(replace(table, rows=tuple(rows)))
-
-
 def _name_families(table: Comparison) -> Comparison:
     """Each family named in its first row alone."""
     rows, last = [], ""
@@ -204,21 +190,16 @@ def _name_families(table: Comparison) -> Comparison:
     return replace(table, rows=tuple(rows))
 
 
-def _note_misprints(table: Comparison) -> Comparison:
-    """With a note on misprints where one is in the table."""
-    if not any(figure.mark == MISPRINT for row in table.rows for figure in row.figures.values()):
-        return table
-    said = "; ".join(
-        f"{method} on {dataset}, printed as {found.printed}"
-        for method, dataset in resultss.find_misprints()
-        if (found := resultss.published_generalised(method, dataset)) is not None
+def _misprint_note() -> str:
+    places = {place: published.published_generalised(*place) for place in published.find_misprints()}
+    listed = [f"{method} on {dataset}, printed as {one.printed}" for (method, dataset), one in places.items() if one]
+    return (
+        f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: "
+        f"{'; '.join(listed)}."
     )
-    note = f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: {said}."
-    return replace(table, notes=(*table.notes, note))
 
 
-# Choices table --------------------------------------------------------------------------------------------------------
-# What validation chose for each method, which of these numbers are at an edge, and how long that took on what.
+# What validation chose for each method, which of these numbers are at an edge, and how long that took on what
 
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 CHOSEN = (
@@ -240,21 +221,17 @@ def choice_tables(results: Results) -> list[Output]:
     for problem in results.measured:
         rows = [row for name in results.methods for row in _choice_rows(name, results.runs.get((problem, name), ()))]
         if rows:
-            notes = (CHOSEN, *_spread_notes([results.runs.get((problem, name), ()) for name in results.methods]))
-            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), notes)
+            groups = [mine for name in results.methods if (mine := results.runs.get((problem, name)))]
+            folds = compare.fold_spread_note(record for group in groups for record in group)
+            notes = [CHOSEN, *([f"Figures that {folds}."] if folds else [])]
+            notes += [f"{note}." for note in compare.seed_spread_notes(groups)]
+            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), tuple(notes))
             made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
     found = [row for (problem, method), mine in results.runs.items() for row in _edge_rows(problem, method, mine)]
     if found:
         table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
         made.append(Output("choices", "edges", "Chosen at an edge", table))
     return [*made, *_time_tables(results)]
-
-
-def _spread_notes(groups: Sequence[Sequence[Record]]) -> list[str]:
-    """Sentences on what differs widely between folds, or between seeds with the same settings."""
-    folds = compare.fold_spread_note(record for group in groups for record in group)
-    seeds = compare.seed_spread_notes([group for group in groups if group])
-    return [*([f"Figures that {folds}."] if folds else []), *(f"{note}." for note in seeds)]
 
 
 def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
@@ -283,14 +260,11 @@ def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[R
     for record in found:
         for scoring, name in SCORINGS.items():
             for edge in _find_choice(record, scoring).edges or ():
-                told = f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}"
-                seeds.setdefault((name, *told), []).append(record.seed)
-    return [
-        Row(
-            {"data": problem.name, "method": method, "chosen by": name, "setting": setting, "edge": told}, len(mine), {}
-        )
-        for (name, setting, told), mine in seeds.items()
-    ]
+                place = (name, f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}")
+                seeds.setdefault(place, []).append(record.seed)
+    columns = ("chosen by", "setting", "edge")
+    about = {"data": problem.name, "method": method}
+    return [Row(about | dict(zip(columns, place, strict=True)), len(mine), {}) for place, mine in seeds.items()]
 
 
 def _time_tables(results: Results) -> list[Output]:
@@ -311,15 +285,14 @@ def _time_tables(results: Results) -> list[Output]:
     return [Output("choices", "seconds", "Seconds of a unit", table)] if rows else []
 
 
-# Changes --------------------------------------------------------------------------------------------------------------
-# Figures of an earlier version beside those of now, and why they differ.
+# Figures of an earlier version beside those of now, and why they differ
 
 BEFORE, WHY = "before.csv", "why.csv"  # in the folder of the records; the second is written by hand
 COLUMNS = ("zero-shot", "H", "calibrated H")
 
 
 @dataclass(frozen=True)
-class Changed:
+class FigureChange:
     """A method on a problem: its figures as "59.4 → 63.2", and the reason."""
 
     problem: str
@@ -328,7 +301,7 @@ class Changed:
     why: str
 
 
-def compare_with_earlier(results: Results, folder: Path) -> list[Changed]:
+def compare_with_earlier(results: Results, folder: Path) -> list[FigureChange]:
     """Every method on every problem that `before.csv` in the folder speaks of; nothing without that file."""
     before = {(line["dataset"], line["features"], line["method"]): line for line in _read_earlier(folder / BEFORE)}
     reasons = {line["method"]: line["why"] for line in _read_earlier(folder / WHY)}
@@ -347,7 +320,7 @@ def compare_with_earlier(results: Results, folder: Path) -> list[Changed]:
                     figures[column] = " → ".join(one or "–" for one in pair)
             if figures:
                 why = reasons.get(method, "" if old else "new")
-                made.append(Changed(problem.name, method, figures, why))
+                made.append(FigureChange(problem.name, method, figures, why))
     return made
 
 
@@ -358,10 +331,8 @@ def _read_earlier(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-# Results page ---------------------------------------------------------------------------------------------------------
-# All of it as one page of Markdown: results.md, which lies beside the folder figures/.
+# All of it as one page of Markdown: results.md, which lies beside the folder figures/
 
-MAIN_SECTION = "Accuracy"
 SECTIONS = {  # part → heading, tables on the page, figures on the page
     "differences": ("Paired differences to the best", True, False),
     "gzsl": ("Seen and unseen classes together", True, False),
@@ -370,8 +341,7 @@ SECTIONS = {  # part → heading, tables on the page, figures on the page
     "sensitivity": ("Sensitivity", False, True),
     "convergence": ("Convergence", False, True),
 }
-CHARTS = "Accuracies as figures"
-CHOICES = "What validation chose"
+EXTRAPOLATED = "two_cores.json"  # written by benchmarks/two_cores.py
 INTRODUCTION = """# The paper's evaluation, measured
 
 Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). Mean per-class top-1
@@ -393,21 +363,21 @@ def results_page(
     results: Results,
     outputs: Sequence[Output],
     verdicts: Sequence[Verdict],
-    changed: Sequence[Changed] = (),
+    changed: Sequence[FigureChange] = (),
     further: Sequence[str] = (),
 ) -> str:
     """`further` comes last."""
     parts = [INTRODUCTION, *_data_section(results)]
-    parts += _section(MAIN_SECTION, [output for output in outputs if output.part == "zsl"], figures=False)
+    parts += _section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
-    for part, (heading, tables, figures) in SECTIONS.items():
-        parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
+    for part, (heading, *shown) in SECTIONS.items():
+        parts += _section(heading, [output for output in outputs if output.part == part], *shown)
     charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
     charts.sort(key=lambda one: one.title)
-    parts += _section(CHARTS, [one for one in charts if one.figures], tables=False)
+    parts += _section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
     parts += _changes_section(changed)
-    parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
-    parts += [*evaluation.times_section(results.times), *further]
+    parts += _section("What validation chose", [output for output in outputs if output.part == "choices"])
+    parts += [*_times_section(results.times), *further]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -465,7 +435,7 @@ def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figur
     return parts
 
 
-def _changes_section(changed: Sequence[Changed]) -> list[str]:
+def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
     if not changed:
         return []
     parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]
@@ -477,53 +447,84 @@ def _changes_section(changed: Sequence[Changed]) -> list[str]:
     return parts
 
 
-# Readme ---------------------------------------------------------------------------------------------------------------
-# The leading methods of each family, for the README: between two marks in it, never written by hand.
+def _times_section(times: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How long the evaluation took: by kind of work, and on the clock."""
+    if not times:
+        return []
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    machines: dict[str, list[Mapping[str, Any]]] = {}
+    for one in times:
+        machine = one.get("machine") or one["device"]
+        kinds.setdefault((one["stage"], machine), []).append(one)
+        machines.setdefault(machine, []).append(one)
+    lines = ["| stage | on | units | commands | seconds of all commands |", "| --- | --- | ---: | ---: | ---: |"]
+    for (stage, machine), mine in kinds.items():
+        units, seconds = sum(one["units"] for one in mine), sum(one["seconds"] for one in mine)
+        lines.append(f"| {stage} | {machine} | {units} | {len(mine)} | {seconds:.0f} |")
+    spent = ", ".join(f"{elapsed_seconds(mine) / 60:.0f} minutes on {machine}" for machine, mine in machines.items())
+    said = f"Commands ran beside each other. On the clock all of it took {spent}.\n"
+    return ["## Times\n", said, "\n".join(lines) + "\n"]
+
+
+def elapsed_seconds(times: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds during which at least one of the stages ran: they may run beside each other, or on different days."""
+    ends = [datetime.fromisoformat(one["finished"]).timestamp() for one in times]
+    spent, last = 0.0, float("-inf")
+    for start, end in sorted((end - float(one["seconds"]), end) for one, end in zip(times, ends, strict=True)):
+        spent += max(0.0, end - max(start, last))
+        last = max(last, end)
+    return spent
+
+
+def _extrapolation_section(folder: Path) -> list[str]:
+    """What `benchmarks/two_cores.py` found, if it was run."""
+    file = folder / EXTRAPOLATED
+    found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    rows, missing = found.get("rows"), found.get("missing")
+    if not rows:
+        return []
+    what = f"all but {', '.join(missing)}" if missing else "all of it"
+    hours = sum(row["hours on two cores"] for row in rows)
+    said = (
+        f"On two cores ({found['processor']}) {what} would take {hours:.1f} hours: extrapolated from one method "
+        f"of each family, run on {found['dataset']}.\n"
+    )
+    return [said, markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+
+
+# The leading methods of each family, for the README: between two marks in it, never written by hand
 
 BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
 LEADING = ("zero-shot", "calibrated H")  # the method of each family with the highest mean in one of these is shown
 
 
-def readme_text(results: Results) -> str:
-    """A table for each problem."""
-    parts = []
-    for problem in results.measured:
-        table = main_table(results, problem, results.methods)
-        parts += [f"**{problem.name}**\n", compare.to_markdown(_leading_rows(results, problem, table))]
-    return "\n".join(parts)
-
-
-def _leading_rows(results: Results, problem: Problem, table: Comparison) -> Comparison:
-    """The rows of the leading methods; which figures are in bold was decided among all."""
-    names = {
-        results.ranked(problem, methods, column)[0][0]
-        for methods in FAMILIES.values()
-        for column in LEADING
-        if results.ranked(problem, methods, column)
-    }
-    return select_rows(table, names)
-
-
 def write_readme(results: Results, file: Path) -> None:
-    """Replace what is between the marks."""
+    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods."""
     try:
         before, rest = file.read_text("utf-8").split(BEGIN)
         after = rest.split(END)[1]
     except (ValueError, IndexError):
         raise ValueError(f"{file} has no place for results: expected a line {BEGIN} and, after it, {END}") from None
-    storage.write_atomically(file, f"{before}{BEGIN}\n\n{readme_text(results)}\n{END}{after}".encode())
+    parts = []
+    for problem in results.measured:
+        table = main_table(results, problem, results.methods)
+        ranked = [results.ranked(problem, mine, column) for mine in FAMILIES.values() for column in LEADING]
+        names = {found[0][0] for found in ranked if found}
+        rows = tuple(row for row in table.rows if row.labels["method"] in names)
+        parts += [f"**{problem.name}**\n", compare.to_markdown(_name_families(replace(table, rows=rows)))]
+    text = "\n".join(parts)
+    _files.write_atomically(file, f"{before}{BEGIN}\n\n{text}\n{END}{after}".encode())
 
 
-# Write ----------------------------------------------------------------------------------------------------------------
-# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page.
+# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page
 
 MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
     "zsl": zero_shot_tables,
     "gzsl": generalised_tables,
     "incoherence": incoherence_tables,
-    "gram": figuress.gram_figures,
-    "sensitivity": figuress.sensitivity_figures,
-    "convergence": figuress.convergence_figures,
+    "gram": figures.gram_figures,
+    "sensitivity": figures.sensitivity_figures,
+    "convergence": figures.convergence_figures,
 }
 ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
 CASES = ("claim", "case", "holds", "figures")
@@ -537,46 +538,39 @@ class Written:
     verdicts: Sequence[Verdict]
 
 
-def all_outputs(results: Results, parts: Sequence[str]) -> list[Output]:
-    """The tables and figures of the parts; what validation chose comes with both protocols."""
-    made = [output for part in parts for output in MAKERS[part](results)]
-    return [*made, *choice_tables(results)] if {"zsl", "gzsl"} & set(parts) else made
-
-
 def write_paper(
     results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
 ) -> Written:
     """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
     `readme`. Files of before are replaced."""
-    made = all_outputs(results, parts)
+    made = [output for part in parts for output in MAKERS[part](results)]
+    if {"zsl", "gzsl"} & set(parts):
+        made += choice_tables(results)
     verdicts = claims.judge_claims(results)
-    files = []
-    for output in made:
-        for name, ending in ENDINGS.items():
-            files.append(
-                _write_output(out / "tables" / f"{output.name}.{ending}", compare.FORMATS[name](output.table).encode())
-            )
     rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
-    files.append(_write_output(out / "tables" / "claims.csv", to_csv_text(CASES, rows).encode()))
-    files.append(_write_output(out / "tables" / "claims.md", markdown_table(CASES, rows).encode()))
-    pictures = []
-    drawn = {name: figure for output in made for name, figure in output.figures.items()}
-    for name, figure in drawn.items():
-        pictures.append(_write_output(out / "figures" / f"{name}.svg", figure.svg().encode()))
-        pictures.append(_write_output(out / "figures" / f"{name}.png", figure.png()))
-    page = results_page(results, made, verdicts, compare_with_earlier(results, out), evaluation.read_extrapolated(out))
-    text = _write_output(out / "results.md", page.encode())
+    contents = {
+        f"tables/{output.name}.{ending}": compare.FORMATS[name](output.table).encode()
+        for output in made
+        for name, ending in ENDINGS.items()
+    }
+    contents |= {
+        "tables/claims.csv": to_csv_text(CASES, rows).encode(),
+        "tables/claims.md": markdown_table(CASES, rows).encode(),
+    }
+    for output in made:
+        for name, figure in output.figures.items():
+            contents |= {f"figures/{name}.svg": figure.svg().encode(), f"figures/{name}.png": figure.png()}
+    changed = compare_with_earlier(results, out)
+    page = results_page(results, made, verdicts, changed, _extrapolation_section(out))
+    contents["results.md"] = page.encode()
+    for name, content in contents.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        _files.write_atomically(out / name, content)
     if readme is not None:
         write_readme(results, readme)
     if docs is not None:
         (docs / "figures").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(text, docs / "results.md")
-        for picture in pictures:
-            shutil.copyfile(picture, docs / "figures" / picture.name)
-    return Written([*files, *pictures, text], verdicts)
-
-
-def _write_output(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    storage.write_atomically(path, content)
-    return path
+        for name in contents:
+            if not name.startswith("tables/"):
+                shutil.copyfile(out / name, docs / name)
+    return Written([out / name for name in contents], verdicts)

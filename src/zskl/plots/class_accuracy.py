@@ -11,8 +11,8 @@ import numpy as np
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
-from zskl.plots import display
-from zskl.plots.display import Display, read_required
+from zskl.plots import _style
+from zskl.plots._base import RecordDisplay, read_required
 from zskl.protocols import single_class_note
 
 if TYPE_CHECKING:
@@ -27,15 +27,11 @@ def read_class_accuracy(record: Record) -> Mapping[str, float] | None:
     return record.zsl.per_class or None
 
 
-def classes_without_rows(record: Record) -> int:
-    """Candidates without a test row: they have no bar, but chance depends on them."""
-    return len(record.zsl.left_out)
-
-
-class ClassAccuracyDisplay(Display):
+class ClassAccuracyDisplay(RecordDisplay):
     """Zero-shot accuracy of each unseen class as bars, worst first.
 
-    Of more than 20 classes the ten worst and the ten best are drawn.
+    Of more than 20 classes the ten worst and the ten best are drawn; of several records, say one for each seed, the
+    means.
 
     Parameters
     ----------
@@ -92,27 +88,14 @@ class ClassAccuracyDisplay(Display):
         return cls({str(name): value for name, value in result.per_class.items()}, chance=chance).plot(ax)
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
-        """Draw the means over records, say of several seeds.
-
-        Parameters
-        ----------
-        records : list of record
-            Records of `zskl run` on one dataset with one method.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ClassAccuracyDisplay
-            The display, drawn.
-        """
+    def _read(cls, records: Sequence[Record]) -> Self:
         found: dict[str, list[float]] = {}
         for one in read_required(records, read_class_accuracy, "accuracies of single classes", REMEDY):
             for name, value in one.items():
                 found.setdefault(name, []).append(value)
         means = {name: statistics.mean(values) for name, values in found.items()}
-        return cls(means, chance=1 / (len(means) + classes_without_rows(records[0]))).plot(ax)
+        # Candidates without a test row have no bar, but chance depends on them.
+        return cls(means, chance=1 / (len(means) + len(records[0].zsl.left_out)))
 
     @property
     def description(self) -> str:
@@ -129,9 +112,9 @@ class ClassAccuracyDisplay(Display):
         return [*pairs[:half], (f"… {len(pairs) - MOST} classes between …", np.nan), *pairs[-half:]]
 
     def _height(self) -> float:
-        return display.bars_height(len(self._rows()))
+        return _style.bars_height(len(self._rows()))
 
     def _draw(self, ax: Axes) -> None:
         names, values = zip(*self._rows(), strict=True)
-        self.bars_ = display.draw_bars(ax, names, 100 * np.array(values), 100 * self.chance)
+        self.bars_ = _style.draw_bars(ax, names, 100 * np.array(values), 100 * self.chance)
         ax.set_xlabel("accuracy (%)")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.experiments.compare import compare
+from zskl.experiments.compare import Row, compare
 from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import Figure
-from zskl.plots import display
-from zskl.plots.display import COLOURS, Display, set_tick_names
+from zskl.plots import _style
+from zskl.plots._base import Display
+from zskl.plots._style import COLOURS, set_tick_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,26 +101,21 @@ class ComparisonDisplay(Display):
         ComparisonDisplay
             The display, drawn.
         """
-        rows = compare(records).rows
-        found = [[row.figures.get(name) for row in rows] for name in figures]
-        means = [[np.nan if one is None else one.mean for one in column] for column in found]
-        methods = [row.labels["method"] for row in rows]
-        return cls(
-            methods, means, names=figures, whiskers=[whisker_lengths(column) for column in found], axis="accuracy (%)"
-        ).plot(ax)
+        methods, means, whiskers = read_columns(compare(records).rows, figures)
+        return cls(methods, means, names=figures, whiskers=whiskers, axis="accuracy (%)").plot(ax)
 
     @property
     def description(self) -> str:
         """What the figure shows, in words."""
         tops = {name: int(np.nanargmax(one)) for name, one in zip(self.names, self.means, strict=True)}
-        told = (
+        words = (
             f"{name} is highest for {self.methods[top]} with {one[top]:.1f}"
             for (name, top), one in zip(tops.items(), self.means, strict=True)
         )
-        return f"{len(self.methods)} methods; {'; '.join(told)}"
+        return f"{len(self.methods)} methods; {'; '.join(words)}"
 
     def _height(self) -> float:
-        return ROW * len(self.methods) + 64 + ROW * self._legend_rows()
+        return ROW * (len(self.methods) + self._legend_rows()) + 64
 
     def _legend_rows(self) -> int:
         return 1 if sum(map(len, self.names)) <= LINE else len(self.names)
@@ -133,16 +129,19 @@ class ComparisonDisplay(Display):
             colour = COLOURS[rank % len(COLOURS)]
             options |= {"color": colour, "label": name, "elinewidth": 1.5, "clip_on": False}
             ax.errorbar(means, places, xerr=whiskers, **options)
-        set_tick_names(ax.yaxis, places, [display.shorten(name, LETTERS) for name in self.methods])
+        set_tick_names(ax.yaxis, places, [_style.shorten(name, LETTERS) for name in self.methods])
         ax.set_ylim(len(self.methods) - 0.5, -0.5)
         ax.set_xlim(left=0)
         ax.set_xlabel(self.axis)
         columns = len(self.names) // self._legend_rows()
-        display.draw_legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)
+        _style.draw_legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)
 
 
-def whisker_lengths(figures: Sequence[Figure | None]) -> NDArray[np.float64]:
-    """How far whiskers go to the left and to the right (2, n): to the ends of intervals, or one deviation."""
+Columns: TypeAlias = tuple[list[str], list[list[float]], list[NDArray[np.float64]]]
+
+
+def read_columns(rows: Sequence[Row], figures: Sequence[str]) -> Columns:
+    """Methods, and for each figure its means and whiskers (2, n): to the ends of intervals, or one deviation long."""
 
     def ends(one: Figure | None) -> tuple[float, float]:
         if one is None:
@@ -151,4 +150,7 @@ def whisker_lengths(figures: Sequence[Figure | None]) -> NDArray[np.float64]:
             return max(0.0, one.mean - one.low), max(0.0, one.high - one.mean)
         return one.deviation or 0.0, one.deviation or 0.0
 
-    return np.array([ends(one) for one in figures], np.float64).reshape(-1, 2).T
+    found = [[row.figures.get(name) for row in rows] for name in figures]
+    means = [[np.nan if one is None else one.mean for one in column] for column in found]
+    whiskers = [np.array([ends(one) for one in column], np.float64).reshape(-1, 2).T for column in found]
+    return [row.labels["method"] for row in rows], means, whiskers

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.metrics import per_class_accuracy, wrong_answers
-from zskl.plots import display
-from zskl.plots.display import Display, read_required
+from zskl.plots import _style
+from zskl.plots._base import RecordDisplay, read_required
 from zskl.protocols import single_class_note
 
 if TYPE_CHECKING:
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
 SQUARE = 12  # classes that a whole matrix is drawn of
 PAIRS = 15  # confusions drawn otherwise
 LETTERS = 22  # of a class in a pair
-SPOKEN = 5  # confusions told in words
+SPOKEN = 5  # confusions in the description
 
 
-@dataclass(frozen=True)
-class Reading:
+class Confusion(NamedTuple):
     """Shares of the rows of a class that got an answer, NaN where unknown."""
 
     shares: NDArray[np.float64]
@@ -34,14 +32,14 @@ class Reading:
     answers: list[str]
 
 
-def read_confusion(record: Record) -> Reading | None:
+def read_confusion(record: Record) -> Confusion | None:
     """Of the zero-shot protocol; None where a record holds no wrong answers."""
     return _confusion_matrix(record.zsl.mistaken, record.zsl.per_class) if record.zsl.mistaken else None
 
 
 def _confusion_matrix(
     mistaken: Mapping[Any, Sequence[Sequence[Any]]], right: Mapping[Any, float], complete: bool = False
-) -> Reading:
+) -> Confusion:
     """Records hold at most three wrong answers of a class; a share that is not there is 0 only if all answers are."""
     classes = list(mistaken)
     others = dict.fromkeys(answer for wrong in mistaken.values() for answer, _ in wrong if answer not in mistaken)
@@ -53,11 +51,13 @@ def _confusion_matrix(
         shares[i, i] = right.get(name, np.nan)
         for answer, share in mistaken[name]:
             shares[i, answers.index(answer)] = share
-    return Reading(shares, [str(name) for name in classes], [str(name) for name in answers])
+    return Confusion(shares, [str(name) for name in classes], [str(name) for name in answers])
 
 
-class ConfusionDisplay(Display):
+class ConfusionDisplay(RecordDisplay):
     """What unseen classes are mistaken for: a matrix of few classes, the largest shares of many.
+
+    Of several records the first is drawn. It holds the three most frequent wrong answers of a class.
 
     Parameters
     ----------
@@ -120,27 +120,12 @@ class ConfusionDisplay(Display):
         table = data.signatures.loc[data.signatures.index.isin(candidates)]
         true, answers = data.y[rows], model.predict(data.X[rows], table)
         wrong = wrong_answers(true, answers, most=len(candidates))
-        found = _confusion_matrix(wrong, per_class_accuracy(true, answers), complete=True)
-        return cls(found.shares, found.classes, found.answers).plot(ax)
+        return cls(*_confusion_matrix(wrong, per_class_accuracy(true, answers), complete=True)).plot(ax)
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
-        """Draw the confusions of the first record, which holds the three most frequent wrong answers of a class.
-
-        Parameters
-        ----------
-        records : list of record
-            Records of `zskl run`. Only the first is drawn.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
-            The display, drawn.
-        """
+    def _read(cls, records: Sequence[Record]) -> Self:
         (found,) = read_required(records[:1], read_confusion, "wrong answers", "run the method again with this version")
-        return cls(found.shares, found.classes, found.answers).plot(ax)
+        return cls(*found)
 
     @property
     def pairs(self) -> list[tuple[str, str, float]]:
@@ -155,8 +140,8 @@ class ConfusionDisplay(Display):
     @property
     def description(self) -> str:
         """What the figure shows, in words."""
-        told = (f"{true} taken for {answer}: {100 * share:.1f} %" for true, answer, share in self.pairs[:SPOKEN])
-        return "; ".join(told) or "none"
+        pairs = self.pairs[:SPOKEN]
+        return "; ".join(f"{true} taken for {answer}: {100 * share:.1f} %" for true, answer, share in pairs) or "none"
 
     @property
     def whole(self) -> bool:
@@ -165,16 +150,16 @@ class ConfusionDisplay(Display):
 
     def _height(self) -> float:
         if self.whole:
-            return display.cells_height(self.classes, self.answers)
-        return display.bars_height(len(self.pairs[:PAIRS]), above=True)
+            return _style.cells_height(self.classes, self.answers)
+        return _style.bars_height(len(self.pairs[:PAIRS]), above=True)
 
     def _draw(self, ax: Axes) -> None:
         if self.whole:
-            display.draw_cells(ax, 100 * self.shares, self.classes, self.answers, (0.0, 100.0))
+            _style.draw_cells(ax, 100 * self.shares, self.classes, self.answers, (0.0, 100.0))
             ax.set_xlabel("answer")
             ax.set_ylabel("true class")
             return
         shown = self.pairs[:PAIRS]
-        names = [f"{display.shorten(true, LETTERS)} → {display.shorten(answer, LETTERS)}" for true, answer, _ in shown]
-        display.draw_bars(ax, names, 100 * np.array([share for *_, share in shown]), above=True)
+        names = [f"{_style.shorten(true, LETTERS)} → {_style.shorten(answer, LETTERS)}" for true, answer, _ in shown]
+        _style.draw_bars(ax, names, 100 * np.array([share for *_, share in shown]), above=True)
         ax.set_xlabel("share of the class's rows (%)")

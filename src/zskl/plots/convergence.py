@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl.experiments import unit
 from zskl.experiments.record import Record
-from zskl.plots import display
-from zskl.plots.display import Display, display_names, display_ranks, read_required
+from zskl.plots import _style
+from zskl.plots._base import LinesDisplay, display_names, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def read_objective(record: Record) -> Course | None:
     return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
 
 
-class ConvergenceDisplay(Display):
+class ConvergenceDisplay(LinesDisplay):
     """A quantity along the iterations of training, one line for each model.
 
     Parameters
@@ -64,8 +64,6 @@ class ConvergenceDisplay(Display):
     'mine from 5 to 4 in 20 steps'
     """
 
-    lines_: list[Any]
-
     def __init__(
         self,
         steps: Sequence[ArrayLike],
@@ -77,10 +75,10 @@ class ConvergenceDisplay(Display):
         ranks: Sequence[int] | None = None,
         relative: bool = False,
     ) -> None:
+        super().__init__(names, ranks)
         self.steps, self.values = ([np.asarray(one, np.float64) for one in side] for side in (steps, values))
-        self.names, self.quantity, self.relative = names, quantity, relative
+        self.quantity, self.relative = quantity, relative
         self.deviations = deviations or [None] * len(names)
-        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(cls, model: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
@@ -146,20 +144,17 @@ class ConvergenceDisplay(Display):
             for name, steps, line in courses
         )
 
-    def _height(self) -> float:
-        return display.lines_height(len(self.names))
-
     def _draw(self, ax: Axes) -> None:
-        looks = display.line_styles(self.ranks)
+        looks = _style.line_styles(self.ranks)
         values = [_to_relative(one) for one in self.values] if self.relative else self.values
         self.lines_ = []
         for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
             if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
                 ax.plot(steps, line, color=look["color"], linewidth=0.8, alpha=0.35)
                 line = _running_mean(line)
-            self.lines_.append(display.draw_line(ax, steps, line, name, look, spread))
+            self.lines_.append(_style.draw_line(ax, steps, line, name, look, spread))
         quantity = "objective, its own range (%)" if self.relative else self.quantity
-        display.draw_frame(ax, "iterations", quantity, len(self.names))
+        _style.draw_frame(ax, "iterations", quantity, len(self.names))
         ax.set_xlim(left=0)
 
 

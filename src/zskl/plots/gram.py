@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl.experiments import unit
 from zskl.experiments.record import Record
-from zskl.plots import display
-from zskl.plots.display import Display, read_required
+from zskl.plots import _style
+from zskl.plots._base import RecordDisplay, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +24,11 @@ def read_gram(record: Record) -> NDArray[np.float64] | None:
     return np.array(record.gram, np.float64) if record.gram else None
 
 
-class GramDisplay(Display):
+class GramDisplay(RecordDisplay):
     """Cosines between the first columns of the projection W.
 
-    Blue is positive, orange negative, and deeper is larger. Incoherence makes all cells off the diagonal pale.
+    Blue is positive, orange negative, and deeper is larger. Incoherence makes all cells off the diagonal pale. Of
+    several records the first is drawn, which must be of a kernel method.
 
     Parameters
     ----------
@@ -78,38 +79,23 @@ class GramDisplay(Display):
         return cls(gram, names=own).plot(ax)
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
-        """Draw the matrix of the first record.
-
-        Parameters
-        ----------
-        records : list of record
-            Records of `zskl run` with a kernel method. Only the first is drawn.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        GramDisplay
-            The display, drawn.
-        """
+    def _read(cls, records: Sequence[Record]) -> Self:
         (found,) = read_required(records[:1], read_gram, "Gram matrix", "run a kernel method")
-        return cls(found, names=records[0].gram_names).plot(ax)
+        return cls(found, names=records[0].gram_names)
 
     @property
     def mean_off_diagonal(self) -> float:
         """The mean size of the cosines off the diagonal."""
-        off = self._off()
-        return float(off.mean()) if off.size else 0.0
+        return float(self._off_diagonal().mean()) if len(self.gram) > 1 else 0.0
 
     @property
     def description(self) -> str:
         """What the figure shows, in words."""
-        most = self._off().max(initial=0.0)
+        most = self._off_diagonal().max(initial=0.0)
         average = f"{self.mean_off_diagonal:.2f} on average, in size"
         return f"Cosines between columns of W; off the diagonal {most:.2f} at most, and {average}"
 
-    def _off(self) -> NDArray[np.float64]:
+    def _off_diagonal(self) -> NDArray[np.float64]:
         return np.abs(self.gram[~np.eye(len(self.gram), dtype=bool)])
 
     @property
@@ -119,10 +105,10 @@ class GramDisplay(Display):
         return numbers if self.names is None or len(self.names) != len(numbers) else list(self.names)
 
     def _height(self) -> float:
-        return display.cells_height(self.columns, self.columns)
+        return _style.cells_height(self.columns, self.columns)
 
     def _draw(self, ax: Axes) -> None:
-        self.mesh_ = display.draw_cells(ax, self.gram, self.columns, self.columns, (0.0, 1.0), digits=2)
+        self.mesh_ = _style.draw_cells(ax, self.gram, self.columns, self.columns, (0.0, 1.0), digits=2)
         if self.columns != list(self.names or ()):  # names say themselves what they are
             ax.set_xlabel(AXIS)
             ax.set_ylabel(AXIS)

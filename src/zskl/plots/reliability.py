@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
-from zskl.plots import display
-from zskl.plots.display import Display, display_names, display_ranks, read_required
+from zskl.plots import _style
+from zskl.plots._base import LinesDisplay, display_names, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def _known_points(points: Sequence[Sequence[float | None]]) -> NDArray[np.float6
     return np.array(known, np.float64) if known else None
 
 
-class ReliabilityDisplay(Display):
+class ReliabilityDisplay(LinesDisplay):
     """Accuracy of the rows that are answered, as answers of low probability are withheld.
 
     If probabilities mean something, accuracy rises from right to left, as fewer rows are answered.
@@ -65,8 +65,6 @@ class ReliabilityDisplay(Display):
     'Accuracy as fewer rows are answered: mine from 60.0 to 90.0 %'
     """
 
-    lines_: list[Any]
-
     def __init__(
         self,
         answered: Sequence[ArrayLike],
@@ -76,11 +74,10 @@ class ReliabilityDisplay(Display):
         thresholds: Sequence[ArrayLike] | None = None,
         ranks: Sequence[int] | None = None,
     ) -> None:
+        super().__init__(names, ranks)
         self.answered, self.accuracy = ([np.asarray(one, np.float64) for one in side] for side in (answered, accuracy))
-        self.names = names
         gaps = [np.full(len(one), np.nan) for one in self.answered]
         self.thresholds = gaps if thresholds is None else [np.asarray(one, np.float64) for one in thresholds]
-        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(
@@ -144,14 +141,9 @@ class ReliabilityDisplay(Display):
         found = read_required(
             records, partial(read_reliability, protocol=protocol), "probabilities", "run with --calibrate"
         )
-        made = cls(
-            [points[:, 1] for points in found],
-            [points[:, 2] for points in found],
-            names=display_names(records, names),
-            thresholds=[points[:, 0] for points in found],
-            ranks=ranks,
-        )
-        return made.plot(ax)
+        thresholds, answered, accuracy = ([points[:, k] for points in found] for k in range(3))
+        names = display_names(records, names)
+        return cls(answered, accuracy, names=names, thresholds=thresholds, ranks=ranks).plot(ax)
 
     @property
     def points(self) -> list[NDArray[np.float64]]:
@@ -168,16 +160,13 @@ class ReliabilityDisplay(Display):
         )
         return f"Accuracy as fewer rows are answered: {ends}"
 
-    def _height(self) -> float:
-        return display.lines_height(len(self.names))
-
     def _draw(self, ax: Axes) -> None:
         self.lines_ = []
-        looks = display.line_styles(self.ranks)
+        looks = _style.line_styles(self.ranks)
         for name, look, x, y in zip(self.names, looks, self.answered, self.accuracy, strict=True):
-            self.lines_.append(display.draw_line(ax, 100 * x, 100 * y, name, look))
-            display.draw_dots(ax, 100 * x, 100 * y, look)
-        display.draw_frame(ax, "rows answered (%)", "accuracy of these (%)", len(self.names))
+            self.lines_.append(_style.draw_line(ax, 100 * x, 100 * y, name, look))
+            _style.draw_dots(ax, 100 * x, 100 * y, look)
+        _style.draw_frame(ax, "rows answered (%)", "accuracy of these (%)", len(self.names))
         ax.update_datalim([(0, 100), (100, 100)])
         ax.autoscale_view()
         ax.set_xlim(0, 100)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Generalised, Record
-from zskl.plots import display
-from zskl.plots.display import Display, display_names, display_ranks, read_required
+from zskl.plots import _style
+from zskl.plots._base import LinesDisplay, display_names, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +21,7 @@ Point = tuple[float, float]  # accuracy of unseen, of seen classes
 Path = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-@dataclass(frozen=True)
-class Reading:
+class Curves(NamedTuple):
     """What the display takes from one record; fractions."""
 
     path: Path
@@ -32,26 +30,22 @@ class Reading:
     calibrated_path: Path | None  # where the calibrated model is another one
 
 
-def read_curve(record: Record) -> Reading | None:
+def read_curve(record: Record) -> Curves | None:
     """The curves and points of a record, or None where it holds no curve."""
     plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
-    path, other = _curve_path(plain), _curve_path(after)
+    curves = (plain.curve, after.curve)
+    path, other = (None if one is None else (np.asarray(one.unseen), np.asarray(one.seen)) for one in curves)
     if path is None:
         return None
     same = other is None or all(np.array_equal(mine, theirs) for mine, theirs in zip(path, other, strict=True))
-    return Reading(path, _curve_point(plain), _curve_point(after), None if same else other)
-
-
-def _curve_path(part: Generalised) -> Path | None:
-    curve = part.curve
-    return None if curve is None else (np.asarray(curve.unseen, np.float64), np.asarray(curve.seen, np.float64))
+    return Curves(path, _curve_point(plain), _curve_point(after), None if same else other)
 
 
 def _curve_point(part: Generalised | protocols.Result) -> Point | None:
     return None if part.unseen is None or part.seen is None else (part.unseen, part.seen)
 
 
-class SeenUnseenCurveDisplay(Display):
+class SeenUnseenCurveDisplay(LinesDisplay):
     """Accuracy of seen against unseen classes, one curve for each model.
 
     A constant is subtracted from the scores of seen classes. As it grows, unseen classes are answered more often: the
@@ -92,8 +86,6 @@ class SeenUnseenCurveDisplay(Display):
     'accuracy of unseen classes (%)'
     """
 
-    lines_: list[Any]
-
     def __init__(
         self,
         unseen: Sequence[ArrayLike],
@@ -105,12 +97,11 @@ class SeenUnseenCurveDisplay(Display):
         calibrated_curves: Sequence[tuple[ArrayLike, ArrayLike] | None] | None = None,
         ranks: Sequence[int] | None = None,
     ) -> None:
+        super().__init__(names, ranks)
         self.unseen, self.seen = ([np.asarray(one, np.float64) for one in side] for side in (unseen, seen))
-        self.names = names
         self.plain = plain or [None] * len(names)
         self.calibrated = calibrated or [None] * len(names)
         self.calibrated_curves = calibrated_curves or [None] * len(names)
-        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: Axes | None = None) -> Self:
@@ -143,10 +134,8 @@ class SeenUnseenCurveDisplay(Display):
         """
         result = protocols.gzsl(model, data)
         assert result.curve is not None
-        calibrated = None
-        if getattr(model, "calibration_", 0.0):
-            after = protocols.gzsl(model, data, "model")
-            calibrated = [_curve_point(after)]
+        chosen = getattr(model, "calibration_", 0.0)
+        calibrated = [_curve_point(protocols.gzsl(model, data, "model"))] if chosen else None
         curve, names = result.curve, [name or type(model).__name__]
         made = cls([curve.unseen], [curve.seen], names=names, plain=[_curve_point(result)], calibrated=calibrated)
         return made.plot(ax)
@@ -179,16 +168,11 @@ class SeenUnseenCurveDisplay(Display):
             The display, drawn.
         """
         found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")
-        made = cls(
-            [one.path[0] for one in found],
-            [one.path[1] for one in found],
-            names=display_names(records, names),
-            plain=[one.plain for one in found],
-            calibrated=[one.calibrated for one in found],
-            calibrated_curves=[one.calibrated_path for one in found],
-            ranks=ranks,
-        )
-        return made.plot(ax)
+        paths, plain, calibrated, others = zip(*found, strict=True)
+        unseen, seen = zip(*paths, strict=True)
+        names = display_names(records, names)
+        points = {"plain": plain, "calibrated": calibrated, "calibrated_curves": others}
+        return cls(unseen, seen, names=names, ranks=ranks, **points).plot(ax)
 
     @property
     def description(self) -> str:
@@ -203,13 +187,10 @@ class SeenUnseenCurveDisplay(Display):
             words.append(f"{name}, unseen and seen accuracy: {', '.join(places)}")
         return ". ".join(words)
 
-    def _height(self) -> float:
-        return display.lines_height(len(self.names))
-
     def _draw(self, ax: Axes) -> None:
-        looks = display.line_styles(self.ranks)
+        looks = _style.line_styles(self.ranks)
         self.lines_ = [
-            display.draw_line(ax, 100 * x, 100 * y, name, look)
+            _style.draw_line(ax, 100 * x, 100 * y, name, look)
             for x, y, name, look in zip(self.seen, self.unseen, self.names, looks, strict=True)
         ]
         for look, other in zip(looks, self.calibrated_curves, strict=True):
@@ -219,7 +200,7 @@ class SeenUnseenCurveDisplay(Display):
         for points, hollow in ((self.plain, True), (self.calibrated, False)):
             for look, point in zip(looks, points, strict=True):
                 if point is not None:
-                    display.draw_dots(ax, [100 * point[1]], [100 * point[0]], look, 10 if hollow else 8, hollow)
-        display.draw_frame(ax, "accuracy of seen classes (%)", "accuracy of unseen classes (%)", len(self.names))
+                    _style.draw_dots(ax, [100 * point[1]], [100 * point[0]], look, 10 if hollow else 8, hollow)
+        _style.draw_frame(ax, "accuracy of seen classes (%)", "accuracy of unseen classes (%)", len(self.names))
         ax.set_xlim(left=0)
         ax.set_ylim(bottom=0)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.plots import display
-from zskl.plots.display import Display, set_tick_names
+from zskl.plots import _style
+from zskl.plots._base import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
-NONE = float("nan")
 
 
 class Curve(Protocol):
@@ -32,7 +31,7 @@ class Curve(Protocol):
     def test(self) -> Sequence[float | None]: ...
 
 
-class Varying(Protocol):
+class SensitivityCurves(Protocol):
     """A record of `zskl paper sensitivity`: a curve for each setting, and the value that validation chose."""
 
     @property
@@ -41,7 +40,7 @@ class Varying(Protocol):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Sensitivity:
     """Accuracies at each value, fractions; NaN where training diverged from every seed, or of one fold or seed."""
 
     values: list[float]
@@ -53,7 +52,7 @@ class Reading:
     chosen: float
 
 
-def read_sensitivity(records: Sequence[Varying], setting: str) -> Reading:
+def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> Sensitivity:
     """Over the records of all seeds of one method."""
     curves = [record.curves[setting] for record in records]
     values = list(curves[0].values)
@@ -65,14 +64,12 @@ def read_sensitivity(records: Sequence[Varying], setting: str) -> Reading:
         pairs.append([*_mean_and_deviation(means), *_mean_and_deviation(tested)])
         diverged.append(len(records) - len(tested))
     validation, folds_apart, test, seeds_apart = np.array(pairs, np.float64).T
-    chosen = records[0].chosen(setting)
-    return Reading(values, validation, folds_apart, test, seeds_apart, diverged, chosen)
+    return Sensitivity(values, validation, folds_apart, test, seeds_apart, diverged, records[0].chosen(setting))
 
 
-def _mean_and_deviation(values: Iterable[float]) -> tuple[float, float]:
-    """Mean and standard deviation."""
-    seen = list(values)
-    return statistics.mean(seen) if seen else NONE, statistics.stdev(seen) if len(seen) > 1 else NONE
+def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    mean = statistics.mean(values) if values else math.nan
+    return mean, statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 class SensitivityDisplay(Display):
@@ -132,7 +129,7 @@ class SensitivityDisplay(Display):
         self.deviations = {"validation": validation_deviation, "test": test_deviation}
 
     @classmethod
-    def from_records(cls, records: Sequence[Varying], *, setting: str, ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[SensitivityCurves], *, setting: str, ax: Axes | None = None) -> Self:
         """Draw means over the records of all seeds.
 
         Parameters
@@ -149,20 +146,14 @@ class SensitivityDisplay(Display):
         SensitivityDisplay
             The display, drawn.
         """
-        return cls._of(read_sensitivity(records, setting), setting).plot(ax)
+        return cls._read(records, setting).plot(ax)
 
     @classmethod
-    def _of(cls, found: Reading, setting: str) -> Self:
-        """The display of what was read, not drawn yet."""
-        return cls(
-            found.values,
-            found.validation,
-            found.test,
-            setting=setting,
-            validation_deviation=found.validation_deviation,
-            test_deviation=found.test_deviation,
-            chosen=found.chosen,
-        )
+    def _read(cls, records: Sequence[SensitivityCurves], setting: str) -> Self:
+        """The display of these records, not drawn yet."""
+        found = read_sensitivity(records, setting)
+        apart = {"validation_deviation": found.validation_deviation, "test_deviation": found.test_deviation}
+        return cls(found.values, found.validation, found.test, setting=setting, chosen=found.chosen, **apart)
 
     @property
     def description(self) -> str:
@@ -174,25 +165,25 @@ class SensitivityDisplay(Display):
         )
 
     def _height(self) -> float:
-        return display.lines_height(2)
+        return _style.lines_height(2)
 
     def _draw(self, ax: Axes) -> None:
         places = self._place(self.values)
         self.lines_ = []
-        for (name, side), look in zip(self.sides.items(), display.line_styles([0, 1]), strict=True):
+        for (name, side), look in zip(self.sides.items(), _style.line_styles([0, 1]), strict=True):
             known = ~np.isnan(side)
             x, y = places[known], 100 * side[known]
             spread = self.deviations[name]
             spread = None if spread is None else 100 * np.asarray(spread, np.float64)[known]
-            self.lines_.append(display.draw_line(ax, x, y, name, look, spread))
-            display.draw_dots(ax, x, y, look)
+            self.lines_.append(_style.draw_line(ax, x, y, name, look, spread))
+            _style.draw_dots(ax, x, y, look)
             if self.chosen is not None:
                 ring = self.values[known] == self.chosen
-                display.draw_dots(ax, x[ring], y[ring], look, 10, hollow=True)
+                _style.draw_dots(ax, x[ring], y[ring], look, 10, hollow=True)
         letter = LETTERS.get(self.setting)
         word = f"{letter} ({self.setting})" if letter else self.setting
-        display.draw_frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
-        set_tick_names(ax.xaxis, *self._ticks())
+        _style.draw_frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
+        _style.set_tick_names(ax.xaxis, *self._ticks())
         ax.set_xlim(places[0], places[-1])
 
     def _place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,6 +201,6 @@ class SensitivityDisplay(Display):
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
 
 
-def make_display(records: Sequence[Varying], setting: str) -> SensitivityDisplay:
+def make_display(records: Sequence[SensitivityCurves], setting: str) -> SensitivityDisplay:
     """The display of these records, not drawn yet."""
-    return SensitivityDisplay._of(read_sensitivity(records, setting), setting)
+    return SensitivityDisplay._read(records, setting)

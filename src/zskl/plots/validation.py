@@ -1,8 +1,8 @@
-"""The scores of a grid search, seen from the side of the two settings that matter most."""
+"""Scores on validation classes: over the two settings that matter most, and against scores on test classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl.experiments.record import Record
-from zskl.plots import display
-from zskl.plots.display import QUIET, Display, read_required, shorten
+from zskl.plots import _style
+from zskl.plots._base import Display, read_required
+from zskl.plots._style import QUIET, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Validation grid ------------------------------------------------------------------------------------------------------
-
 SCORINGS = ("zsl", "gzsl")  # in the order in which a record holds them
+FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
 
 @dataclass(frozen=True)
-class Face:
+class Grid:
     """The best score over all other settings, for the values of two; NaN where all diverged."""
 
     settings: tuple[str, str]  # up, across; "" where there is only one
@@ -34,48 +34,42 @@ class Face:
     chosen: tuple[int, int] | None
 
 
-def read_grid(record: Record, scoring: str) -> Face | None:
+def read_grid(record: Record, scoring: str) -> Grid | None:
     """None where a record holds no grid, this scoring chose nothing, or no numeric setting varies."""
     table, choice = record.tune.table, dict(record.tune.choices.items()).get(scoring)
     if table is None or not table.rows or not table.names or choice is None:
         return None
-    return _grid_face(list(table.names), table.rows, SCORINGS.index(scoring), choice.setting)
-
-
-def _grid_face(names: list[str], rows: Sequence[Sequence[Any]], place: int, setting: Mapping[str, Any]) -> Face | None:
-    score = len(names) + place
+    names, setting = list(table.names), choice.setting
+    rows: Sequence[Sequence[Any]] = table.rows
+    score = len(names) + SCORINGS.index(scoring)
     spreads = {}
     for k, name in enumerate(names):
-        values = {row[k] for row in rows if _as_number(row[k])}
-        if len(values) > 1 and all(_as_number(row[k]) for row in rows):
+        values = {row[k] for row in rows if _is_number(row[k])}
+        if len(values) > 1 and all(_is_number(row[k]) for row in rows):
             best = [_best_score(row[score] for row in rows if row[k] == value) for value in values]
             spreads[name] = np.nanmax(best) - np.nanmin(best) if np.isfinite(best).any() else 0.0
     if not spreads or all(row[score] is None for row in rows):
         return None
-    two = sorted(spreads, key=lambda name: -spreads[name])[:2]
-    across, up = names.index(two[0]), names.index(two[1]) if len(two) > 1 else None
-    columns = sorted({row[across] for row in rows})
-    sides = [None] if up is None else sorted({row[up] for row in rows})
-    scores = np.array(
-        [
-            [
-                _best_score(row[score] for row in rows if row[across] == x and (up is None or row[up] == y))
-                for x in columns
-            ]
-            for y in sides
-        ]
-    )
+    across, up = [*sorted(spreads, key=lambda name: -spreads[name])[:2], ""][:2]
+    j, i = names.index(across), names.index(up) if up else None
+    columns = sorted({row[j] for row in rows})
+    sides: list[Any] = [None] if i is None else sorted({row[i] for row in rows})
+
+    def best_at(x: Any, y: Any) -> float:
+        return _best_score(row[score] for row in rows if row[j] == x and (i is None or row[i] == y))
+
+    scores = np.array([[best_at(x, y) for x in columns] for y in sides])
     chosen = None
-    if setting.get(two[0]) in columns and (up is None or setting.get(two[1]) in sides):
-        chosen = (0 if up is None else sides.index(setting[two[1]]), columns.index(setting[two[0]]))
-    return Face(("" if up is None else two[1], two[0]), sides, columns, scores, chosen)
+    if setting.get(across) in columns and (i is None or setting.get(up) in sides):
+        chosen = (0 if i is None else sides.index(setting[up]), columns.index(setting[across]))
+    return Grid((up, across), sides, columns, scores, chosen)
 
 
 def _best_score(scores: Iterable[float | None]) -> float:
     return max((score for score in scores if score is not None), default=float("nan"))
 
 
-def _as_number(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -145,8 +139,8 @@ class ValidationGridDisplay(Display):
         ValidationGridDisplay
             The display, drawn.
         """
-        (face,) = read_required(records[:1], partial(read_grid, scoring=scoring), "validation grid", "run with --tune")
-        return cls(face.scores, face.rows, face.columns, settings=face.settings, chosen=face.chosen).plot(ax)
+        (grid,) = read_required(records[:1], partial(read_grid, scoring=scoring), "validation grid", "run with --tune")
+        return cls(grid.scores, grid.rows, grid.columns, settings=grid.settings, chosen=grid.chosen).plot(ax)
 
     @property
     def description(self) -> str:
@@ -155,24 +149,17 @@ class ValidationGridDisplay(Display):
         return f"From {low:.1f} to {high:.1f} % over {' and '.join(name for name in self.settings if name)}"
 
     def _names(self) -> tuple[list[str], list[str]]:
-        rows, columns = (["" if one is None else f"{one:g}" for one in side] for side in (self.rows, self.columns))
-        return rows, columns
+        return ["" if one is None else f"{one:g}" for one in self.rows], [f"{one:g}" for one in self.columns]
 
     def _height(self) -> float:
-        return display.cells_height(*self._names())
+        return _style.cells_height(*self._names())
 
     def _draw(self, ax: Axes) -> None:
         low, high = 100 * np.nanmin(self.scores), 100 * np.nanmax(self.scores)
         span = (low - (high - low) * 0.1, high)
-        self.mesh_ = display.draw_cells(ax, 100 * self.scores, *self._names(), span, chosen=self.chosen)
+        self.mesh_ = _style.draw_cells(ax, 100 * self.scores, *self._names(), span, chosen=self.chosen)
         ax.set_ylabel(self.settings[0])
         ax.set_xlabel(self.settings[1])
-
-
-# Validation test ------------------------------------------------------------------------------------------------------
-# Do validation scores rank as test scores do? One dot for each setting or run.
-
-FIGURES = {"zsl": ("zero-shot accuracy", "zsl", "accuracy"), "gzsl": ("calibrated H", "gzsl_calibrated", "harmonic")}
 
 
 def read_validation_test(record: Record, scoring: str) -> tuple[float, float] | None:
@@ -251,7 +238,7 @@ class ValidationTestDisplay(Display):
             by_method.setdefault(record.method, []).append(pair)
         pairs = [np.array(mine) for mine in by_method.values()]
         sides = [one[:, 0] for one in pairs], [one[:, 1] for one in pairs]
-        return cls(*sides, names=list(by_method), figure=FIGURES[scoring][0]).plot(ax)
+        return cls(*sides, names=list(by_method), figure=FIGURES[scoring]).plot(ax)
 
     @property
     def description(self) -> str:
@@ -264,14 +251,14 @@ class ValidationTestDisplay(Display):
         return "; ".join(words)
 
     def _height(self) -> float:
-        return display.lines_height(len(self.names)) + 90
+        return _style.lines_height(len(self.names)) + 90
 
     def _draw(self, ax: Axes) -> None:
-        looks = display.line_styles(range(len(self.names)))
+        looks = _style.line_styles(range(len(self.names)))
         for name, look, x, y in zip(self.names, looks, self.validation, self.test, strict=True):
             options = {"color": look["color"], "markersize": 5, "markeredgewidth": 0, "alpha": 0.6}
-            ax.plot(100 * x, 100 * y, "o", label=shorten(name, display.LEGEND_LETTERS), **options)
-        display.draw_frame(ax, f"{self.figure}, validation (%)", f"{self.figure}, test (%)", len(self.names))
+            ax.plot(100 * x, 100 * y, "o", label=shorten(name, _style.LEGEND_LETTERS), **options)
+        _style.draw_frame(ax, f"{self.figure}, validation (%)", f"{self.figure}, test (%)", len(self.names))
         low = min(ax.get_xlim()[0], ax.get_ylim()[0])
         high = max(ax.get_xlim()[1], ax.get_ylim()[1])
         ax.plot([low, high], [low, high], color=QUIET, linewidth=1, zorder=0)

@@ -1,4 +1,4 @@
-"""The page: sections in order, put into the template with its style and script."""
+"""The report: one HTML page from records, its sections put into the template with its style and script."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from zskl import _files as files
 from zskl.experiments import compare
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
-from zskl.plots.display import remove_unprintable
-from zskl.report import sections as sectionss
+from zskl.plots._style import remove_unprintable
+from zskl.report import sections
 from zskl.report.sections import (
     Case,
     Fold,
@@ -29,8 +29,6 @@ from zskl.report.sections import (
     run_commands,
 )
 from zskl.version import __version__
-
-# Page -----------------------------------------------------------------------------------------------------------------
 
 METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
 
@@ -72,26 +70,23 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
         raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
     here = group_problems(found, table)
-    shown = [*sectionss.protocol_tables(table), *sectionss.difference_tables(compare.compare(found, differences=True))]
-    sections = [
+    shown = [*sections.protocol_tables(table), *sections.difference_tables(compare.compare(found, differences=True))]
+    out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
+    commands = [*run_commands(found, out), compare_command(runs), report_command(runs)]
+    parts = [
         Section("tables", "Both protocols", tables=shown, commands=[compare_command(runs)]),
-        *(_problem_sections(problem) for problem in here),
-        Section("times-all", "Times", tables=[sectionss.time_table(here)], commands=run_commands(found)),
-        Section(
-            "again",
-            "Where this comes from",
-            tables=[sectionss.source_table(here)],
-            commands=_command_section(found, runs),
-        ),
+        *map(_problem_section, here),
+        Section("times-all", "Times", tables=[sections.time_table(here)], commands=run_commands(found)),
+        Section("again", "Where this comes from", tables=[sections.source_table(here)], commands=commands),
     ]
     style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     return _load_template().render(
         title=title,
         style=style,
         script=script,
-        summary=sectionss.summary_sentences(here, table),
+        summary=sections.summary_sentences(here, table),
         report_command=report_command(runs),
-        sections=sections,
+        sections=parts,
         version=__version__,
         count=len(found),
     )
@@ -117,38 +112,32 @@ def _environment(escape: bool = True) -> Environment:
     return environment
 
 
-def _problem_sections(problem: Problem) -> Section:
+def _problem_section(problem: Problem) -> Section:
     figures = [
-        *sectionss.curve_figure(problem),
-        *sectionss.confidence_figures(problem),
-        *sectionss.objective_figure(problem),
+        *sections.curve_figure(problem),
+        *sections.confidence_figures(problem),
+        *sections.objective_figure(problem),
     ]
-    listed = [*sectionss.choice_table(problem), *sectionss.calibration_error_table(problem)]
+    listed = [*sections.choice_table(problem), *sections.calibration_error_table(problem)]
     cases = problem.ranked("zero-shot")
     folds = [fold for place, case in enumerate(cases[:METHODS]) if (fold := _case_fold(problem, case, place == 0))]
     words = [] if figures or listed or folds else ["The records hold nothing beyond the tables above."]
     if len(cases) > METHODS:
         words.append(f"Figures of single classes: of the {METHODS} methods of highest zero-shot accuracy.")
-    mine = [record for case in problem.cases for record in case.records]
-    return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(mine))
+    return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(problem.records))
 
 
 def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
     figures = [
-        *sectionss.class_accuracy_figure(problem, case),
-        *sectionss.confusion_figures(problem, case),
-        *sectionss.grid_figures(problem, case),
-        *sectionss.gram_figure(problem, case),
+        *sections.class_accuracy_figure(problem, case),
+        *sections.confusion_figures(problem, case),
+        *sections.grid_figures(problem, case),
+        *sections.gram_figure(problem, case),
     ]
-    listed = sectionss.attribute_table(problem, case)
+    listed = sections.attribute_table(problem, case)
     if not figures and not listed:
         return None
     return Fold(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown)
-
-
-def _command_section(found: Sequence[Record], runs: Sequence[str]) -> list[str]:
-    out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
-    return [*run_commands(found, out), compare_command(runs), report_command(runs)]
 
 
 def _digest(text: str) -> str:
@@ -159,10 +148,6 @@ def _digest(text: str) -> str:
 def _data_address(data: str) -> str:
     """The data in the page itself, as the address of a link that saves them."""
     return "data:text/csv;charset=utf-8," + quote(remove_unprintable(data), safe=",. -:;=()'/")
-
-
-# Html file ------------------------------------------------------------------------------------------------------------
-# The page as a file.
 
 
 def write(runs: Runs, out: str | os.PathLike[str] = "report.html", title: str = "Zero-shot report") -> int:

@@ -1,4 +1,4 @@
-"""Records → the commands that make them again."""
+"""What the report shows of records: figures, tables and sentences, each with its numbers and the command behind it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import io
 import json
 import shlex
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary
@@ -26,6 +25,7 @@ from zskl.plots import (
     ReliabilityDisplay,
     SeenUnseenCurveDisplay,
     ValidationGridDisplay,
+    _style,
     class_accuracy,
     confusion,
     convergence,
@@ -34,10 +34,7 @@ from zskl.plots import (
     seen_unseen_curve,
     validation,
 )
-from zskl.plots import display as displays
-from zskl.plots.display import Display
-
-# Commands -------------------------------------------------------------------------------------------------------------
+from zskl.plots._base import Display
 
 
 def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
@@ -67,14 +64,12 @@ def compare_command(runs: Sequence[str]) -> str:
 def _command_options(record: Record) -> list[str]:
     words = []
     for name, value in record.settings.items():
-        words += ["--set", f"{name}={_option_value(value)}"]
+        text = value if isinstance(value, str) else "none" if value is None else json.dumps(value)
+        words += ["--set", f"{name}={text}"]
     scoring, calibrated = record.tune.scoring, record.gzsl_calibrated is not None
-    if scoring:
-        words.append("--tune")
-    if calibrated:
-        words.append("--calibrate")
-    implied = "both" if calibrated else "zsl"
-    if scoring and scoring != implied:
+    words += ["--tune"] if scoring else []
+    words += ["--calibrate"] if calibrated else []
+    if scoring and scoring != ("both" if calibrated else "zsl"):  # which --tune implies
         words += ["--scoring", scoring]
     for taught in record.taught or ():
         words += ["--shots", str(taught.shots)]
@@ -83,12 +78,7 @@ def _command_options(record: Record) -> list[str]:
     return words
 
 
-def _option_value(value: object) -> str:
-    return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
-
-
-# Contents -------------------------------------------------------------------------------------------------------------
-# What a page is made of: figures and tables, each with its numbers as CSV; sections of them.
+# What a page is made of: figures and tables, each with its numbers as CSV; sections of them
 
 
 @dataclass(frozen=True)
@@ -98,6 +88,11 @@ class Cell:
     text: str
     value: float | None = None
     best: bool = False
+
+    @classmethod
+    def of_number(cls, value: float | None, form: str = ".1f") -> Cell:
+        """Empty where there is none."""
+        return cls("") if value is None else cls(f"{value:{form}}", value)
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,8 @@ class Table:
     def csv(self) -> str:
         if self.data is not None:
             return self.data
-        return to_csv_text(self.columns, [[_cell_value(cell) for cell in row] for row in self.rows])
+        rows = [[cell.text if cell.value is None else cell.value for cell in row] for row in self.rows]
+        return to_csv_text(self.columns, rows)
 
 
 @dataclass(frozen=True)
@@ -154,9 +150,9 @@ class Section:
     title: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
-    words: Sequence[str] = field(default_factory=tuple)
-    folds: Sequence[Fold] = field(default_factory=tuple)
-    commands: Sequence[str] = field(default_factory=tuple)
+    words: Sequence[str] = ()
+    folds: Sequence[Fold] = ()
+    commands: Sequence[str] = ()
 
 
 def make_figure(
@@ -169,7 +165,7 @@ def make_figure(
     records: Sequence[Record],
 ) -> Figure:
     """A display that has been drawn, with the numbers in it and the records that they are from."""
-    svg = displays.to_svg(display.figure_, title, display.description, inline=True)
+    svg = _style.to_svg(display.figure_, title, display.description, inline=True)
     return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
 
 
@@ -181,12 +177,7 @@ def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str
     return file.getvalue()
 
 
-def _cell_value(cell: Cell) -> object:
-    return cell.text if cell.value is None else cell.value
-
-
-# Groups ---------------------------------------------------------------------------------------------------------------
-# Records in the groups of a comparison: problems (a dataset with its features), in each its cases (methods).
+# Records in the groups of a comparison: problems (a dataset with its features), in each its cases (methods)
 
 LINES = 6  # of a figure: more cannot be told apart
 
@@ -221,6 +212,10 @@ class Problem:
     address: str
     cases: Sequence[Case]
 
+    @property
+    def records(self) -> list[Record]:
+        return [record for case in self.cases for record in case.records]
+
     def place(self, case: Case) -> str:
         """An address for what is shown of one case: that of the best is the problem's own."""
         number = next(k for k, one in enumerate(self.ranked("zero-shot")) if one is case)
@@ -251,81 +246,68 @@ def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
     for number, ((dataset, features, data), rows) in enumerate(groups.items()):
         twins = sum((dataset, features) == other[:2] for other in groups)
         name = dataset + (f", {features} features" if features else "") + (f", data {data}" if twins > 1 else "")
-        order = sorted(rows, key=_sort_key)
+        harmonic = [row.figures.get("calibrated H") or row.figures.get("H") for row in rows]
+        keys = [0.0 if figure is None else -figure.mean for figure in harmonic]
+        order = sorted(range(len(rows)), key=keys.__getitem__)
         cases = []
-        for row in rows:
+        for place, row in enumerate(rows):
             mine = by_labels[tuple(row.labels[label] for label in LABELS)]
             ordered = sorted(mine, key=lambda record: record.seed)
-            cases.append(Case(_case_name(row, rows), order.index(row), row, ordered))
+            cases.append(Case(_case_name(row, rows), order.index(place), row, ordered))
         made.append(Problem(name, dataset, features, f"p{number + 1}", cases))
     return made
-
-
-def _sort_key(row: Row) -> float:
-    figure = row.figures.get("calibrated H") or row.figures.get("H")
-    return 0.0 if figure is None else -figure.mean
 
 
 def _case_name(row: Row, rivals: Sequence[Row]) -> str:
     """The method, and what else is needed to tell the row from others of the method."""
     twins = [other for other in rivals if other.labels["method"] == row.labels["method"]]
-    told = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
-    extra = [row.labels[label] or "defaults" for label in told]
-    alike = [other for other in twins if all(other.labels[label] == row.labels[label] for label in told)]
+    differing = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
+    extra = [row.labels[label] or "defaults" for label in differing]
+    alike = [other for other in twins if all(other.labels[label] == row.labels[label] for label in differing)]
     if len({other.labels["grid"] for other in alike}) > 1:
         extra.append(f"grid {row.labels['grid'] or 'unknown'}")
     return " ".join([row.labels["method"], *(f"({words})" for words in extra)])
 
 
-# Summary --------------------------------------------------------------------------------------------------------------
-# What the records say, in words.
+# What the records say, in words
 
 PUBLISHED = "res101"  # the features that published figures were measured on
 
 
 def summary_sentences(found: Sequence[Problem], table: Comparison) -> list[str]:
     """A paragraph on all, two on each problem, and the notes of the comparison."""
-    problems = [
-        text for one in found for text in (_problem_sentences(one), f"{one.name}: {_choice_paragraph(one)}") if text
-    ]
-    return [_overview_sentence(found), *problems, *(f"Note: {note}." for note in table.notes)]
+    paragraphs = [_overview_sentence(found)]
+    for problem in found:
+        said = summary.summarise(problem.records)  # the sentences that `zskl run` prints
+        paragraphs += [" ".join([f"{problem.name}:", *said])] if said else []
+        paragraphs.append(f"{problem.name}: {_choice_paragraph(problem)}")
+    return [*paragraphs, *(f"Note: {note}." for note in table.notes)]
 
 
 def _overview_sentence(found: Sequence[Problem]) -> str:
-    methods = list(dict.fromkeys(case.row.labels["method"] for problem in found for case in problem.cases))
-    runs = sum(len(case.records) for problem in found for case in problem.cases)
-    counts = [case.row.seeds for problem in found for case in problem.cases if case.row.seeds is not None]
-    names = [problem.name for problem in found]
+    cases = [case for problem in found for case in problem.cases]
+    methods = list(dict.fromkeys(case.row.labels["method"] for case in cases))
+    runs = sum(len(case.records) for case in cases)
+    counts = [case.row.seeds for case in cases if case.row.seeds is not None]
+    seeds = ""
+    if counts:
+        most = _format_count(max(counts), "seed")
+        seeds = f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
     return (
-        f"{_format_count(runs, 'run')} on {_format_count(len(names), 'dataset')} ({'; '.join(names)}) with "
-        f"{_format_count(len(methods), 'method')} ({', '.join(methods)}){_count_seeds(counts)}. "
+        f"{_format_count(runs, 'run')} on {_format_count(len(found), 'dataset')} "
+        f"({'; '.join(problem.name for problem in found)}) with "
+        f"{_format_count(len(methods), 'method')} ({', '.join(methods)}){seeds}. "
         "Accuracies are means over classes, in per cent, and then over seeds."
     )
-
-
-def _count_seeds(counts: Sequence[int]) -> str:
-    """Of the methods that have any."""
-    if not counts:
-        return ""
-    most = _format_count(max(counts), "seed")
-    return f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
-
-
-def _problem_sentences(problem: Problem) -> str:
-    """The sentences that `zskl run` prints."""
-    said = summary.summarise([record for case in problem.cases for record in case.records])
-    return " ".join([f"{problem.name}:", *said]) if said else ""
 
 
 def _choice_paragraph(problem: Problem) -> str:
     """How settings were chosen, what calibration brought, and what may be compared."""
     words = [_choice_sentence(problem), *_calibration_sentence(problem)]
     if len(problem.cases) > 1:
-        words.append(
-            "The highest was picked from these test figures, for display; settings were chosen before, without them."
-            if any(case.first.tune.scoring for case in problem.cases)
-            else "The highest was picked from these test figures, for display."
-        )
+        tuned = any(case.first.tune.scoring for case in problem.cases)
+        more = "; settings were chosen before, without them" if tuned else ""
+        words.append(f"The highest was picked from these test figures, for display{more}.")
     return " ".join([*words, _comparable_sentence(problem)])
 
 
@@ -348,15 +330,13 @@ def _calibration_sentence(problem: Problem) -> list[str]:
         return []
     gains = sorted(((case.mean("calibrated H") - case.mean("H"), case.name) for case in both), key=lambda pair: pair[0])
     (least, loser), (most, winner) = gains[0], gains[-1]
-    mean = _format_points(statistics.mean(gain for gain, _ in gains))
+    low, high, mean = (
+        f"{value:+.1f}".replace("-", "−") for value in (least, most, statistics.mean(gain for gain, _ in gains))
+    )
     return [
-        f"Over {len(both)} methods the effect of calibration on H goes from {_format_points(least)} ({loser}) to "
-        f"{_format_points(most)} points ({winner}), {mean} on average."
+        f"Over {len(both)} methods the effect of calibration on H goes from {low} ({loser}) to {high} points "
+        f"({winner}), {mean} on average."
     ]
-
-
-def _format_points(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
 
 
 def _comparable_sentence(problem: Problem) -> str:
@@ -374,8 +354,7 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-# Tables ---------------------------------------------------------------------------------------------------------------
-# The tables of both protocols, times, and where figures come from.
+# Tables of both protocols, times, and where figures come from
 
 PROTOCOLS = {
     "zero-shot": ("Zero-shot: unseen classes alone", ("zero-shot",)),
@@ -388,59 +367,57 @@ def protocol_tables(table: Comparison) -> list[Table]:
     """Per cent, mean over seeds with its interval; the best of each dataset bold."""
     made = []
     for name, (title, wanted) in PROTOCOLS.items():
-        figures = [figure for figure in wanted if figure in table.figures]
+        figures = tuple(figure for figure in wanted if figure in table.figures)
         if not figures:
             continue
-        rows = [[*_label_cells(table, row), *(_figure_cell(row, figure) for figure in figures)] for row in table.rows]
-        part = Comparison(table.labels, tuple(figures), table.rows)
-        columns = [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]
-        note = f"Mean per-class top-1 accuracy. {_interval_note(part)}"
+        part = Comparison(table.labels, figures, table.rows)
+        if any(figure.low is not None for row in part.rows for figure in row.figures.values()):
+            note = (
+                "Mean per-class top-1 accuracy. In brackets the 95 % interval over draws of classes and of rows within "
+                "them. Bold: the highest, and all that are not clearly lower; nothing where that is all of them."
+            )
+        else:
+            note = (
+                "Mean per-class top-1 accuracy. ± standard deviation over seeds. The records keep no answers of rows, "
+                "so there are no intervals."
+            )
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
-        made.append(Table(name, title, columns, rows, note, compare.to_csv(part)))
-    return [*made, *_evidence_table(table)]
+        made.append(_comparison_table(name, title, part, "%", note))
+    _, given = table.split()
+    if given is None:
+        return made
+    note = (
+        "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
+        "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
+        "†: the model did not adapt, and its figure is that of the table above."
+    )
+    return [*made, _comparison_table("given", "After examples or unlabelled rows", given, "%", note)]
 
 
 def difference_tables(table: Comparison) -> list[Table]:
     """Of each figure from the highest of its dataset, where records say how certain that is."""
     if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
         return []
-    plain, _ = table.split()
-    rows = [[*_label_cells(plain, row), *(_figure_cell(row, figure) for figure in plain.figures)] for row in plain.rows]
-    columns = [*plain.labels, "seeds", *(f"{figure} (points)" for figure in plain.figures)]
     note = (
         "In brackets the 95 % interval of the difference, by the same draws of classes and rows for both methods. "
         "Where it includes 0, the two cannot be told apart on these data. Bold: as in the tables above."
     )
     title = "Difference from the highest figure"
-    return [Table("differences", title, columns, rows, note, compare.to_csv(plain))]
+    return [_comparison_table("differences", title, table.split()[0], "points", note)]
 
 
-def _interval_note(table: Comparison) -> str:
-    """What stands behind a mean, and what is bold."""
-    figures = [figure for row in table.rows for figure in row.figures.values()]
-    if any(figure.low is not None for figure in figures):
-        return (
-            "In brackets the 95 % interval over draws of classes and of rows within them. Bold: the highest, and all "
-            "that are not clearly lower; nothing where that is all of them."
-        )
-    return "± standard deviation over seeds. The records keep no answers of rows, so there are no intervals."
-
-
-def _evidence_table(table: Comparison) -> list[Table]:
-    """After examples or unlabelled rows, apart from the plain figures."""
-    _, part = table.split()
-    if part is None:
-        return []
-    rows = [[*_label_cells(part, row), *(_figure_cell(row, figure) for figure in part.figures)] for row in part.rows]
-    columns = [*part.labels, "seeds", *(f"{figure} (%)" for figure in part.figures)]
-    note = (
-        "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
-        "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
-        "†: the model did not adapt, and its figure is that of the table above."
-    )
-    title = "After examples or unlabelled rows"
-    return [Table("given", title, columns, rows, note, compare.to_csv(part))]
+def _comparison_table(name: str, title: str, part: Comparison, unit: str, note: str) -> Table:
+    rows = []
+    for row in part.rows:
+        labels = [Cell(row.labels[label]) for label in part.labels]
+        found = [row.figures.get(figure) for figure in part.figures]
+        numbers = [
+            Cell("") if one is None else Cell(compare.format_cell(one, " ± "), one.mean, one.best) for one in found
+        ]
+        rows.append([*labels, Cell(compare.format_seeds(row), row.seeds), *numbers])
+    columns = [*part.labels, "seeds", *(f"{figure} ({unit})" for figure in part.figures)]
+    return Table(name, title, columns, rows, note, compare.to_csv(part))
 
 
 def time_table(problems: Sequence[Problem]) -> Table:
@@ -448,11 +425,14 @@ def time_table(problems: Sequence[Problem]) -> Table:
     rows = []
     for problem in problems:
         for case in problem.cases:
-            spent = [_mean_cell([getattr(record.seconds, stage) for record in case.records]) for stage in STAGES]
+            spent = []
+            for stage in STAGES:
+                known = [time for record in case.records if (time := getattr(record.seconds, stage)) is not None]
+                spent.append(statistics.mean(known) if known else None)
             total = sum(value for value in spent if value is not None)
-            device = {record.device for record in case.records}
-            numbers = [Cell("") if value is None else Cell(f"{value:.1f}", value) for value in (*spent, total)]
-            rows.append([Cell(problem.name), Cell(case.name), Cell(", ".join(sorted(device))), *numbers])
+            devices = ", ".join(sorted({record.device for record in case.records}))
+            numbers = [Cell.of_number(value) for value in (*spent, total)]
+            rows.append([Cell(problem.name), Cell(case.name), Cell(devices), *numbers])
     columns = ["dataset", "method", "device", *(f"{stage} (s)" for stage in STAGES), "in all (s)"]
     return Table("times", "Seconds, mean over seeds", columns, rows, "Of whatever machines the records were made on.")
 
@@ -461,49 +441,27 @@ def source_table(problems: Sequence[Problem]) -> Table:
     """What data, how many rows, which seeds and versions."""
     rows = []
     for problem in problems:
-        mine = [record for case in problem.cases for record in case.records]
+        mine = problem.records
         counts = mine[0].rows
         parts = [f"{counts[name]} {name}" for name in ("trainval", "test_seen", "test_unseen") if name in counts]
         finished = sorted(record.finished for record in mine if record.finished)
-        rows.append(
-            [
-                Cell(problem.name),
-                Cell(mine[0].fingerprint),
-                Cell(", ".join(parts)),
-                Cell(", ".join(map(str, sorted({record.seed for record in mine})))),
-                Cell(_list_versions(mine)),
-                Cell(" to ".join(dict.fromkeys([finished[0], finished[-1]])) if finished else ""),
-            ]
-        )
+        versions: dict[str, set[str]] = {}  # all that were met, by package
+        for name, version in (pair for record in mine for pair in record.versions.items()):
+            versions.setdefault(name, set()).add(version)
+        words = [
+            problem.name,
+            mine[0].fingerprint,
+            ", ".join(parts),
+            ", ".join(map(str, sorted({record.seed for record in mine}))),
+            ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items()),
+            " to ".join(dict.fromkeys([finished[0], finished[-1]])) if finished else "",
+        ]
+        rows.append([Cell(word) for word in words])
     columns = ["dataset", "fingerprint of the data", "rows", "seeds", "versions", "finished"]
     return Table("sources", "Data, seeds, versions", columns, rows)
 
 
-def _label_cells(table: Comparison, row: Row) -> list[Cell]:
-    return [*(Cell(row.labels[name]) for name in table.labels), Cell(compare.format_seeds(row), row.seeds)]
-
-
-def _figure_cell(row: Row, name: str) -> Cell:
-    figure = row.figures.get(name)
-    return Cell("") if figure is None else Cell(compare.format_cell(figure, " ± "), figure.mean, figure.best)
-
-
-def _list_versions(mine: Sequence[Record]) -> str:
-    """Each package with all versions that were met."""
-    found: dict[str, set[str]] = {}
-    for record in mine:
-        for name, version in record.versions.items():
-            found.setdefault(name, set()).add(version)
-    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in found.items())
-
-
-def _mean_cell(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.mean(known) if known else None
-
-
-# Seen unseen ----------------------------------------------------------------------------------------------------------
-# Figures of seen and unseen classes together: the seen–unseen curve, and how far probabilities can be trusted.
+# Figures of a problem, a line for each of the best methods, and tables of what validation chose
 
 PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
 
@@ -516,19 +474,32 @@ def curve_figure(problem: Problem) -> list[Figure]:
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
     display = SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
-    calibrated = any(record.gzsl_calibrated is not None for record in first)
-    note = "Hollow: plain predictions." + (
-        " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
-        "curve of these."
-        if calibrated
-        else ""
-    )
+    note = "Hollow: plain predictions."
+    if any(record.gzsl_calibrated is not None for record in first):
+        note += (
+            " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
+            "curve of these."
+        )
     if len(problem.cases) > LINES:
         note += f" The {len(cases)} methods of highest H are drawn."
     rows = [[case.name, case.first.seed, *row] for case in cases for row in _curve_numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
     return [make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)]
+
+
+def _curve_numbers(record: Record) -> list[list[object]]:
+    """All that is drawn of a record: curve and point, plain and calibrated."""
+    rows: list[list[object]] = []
+    for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
+        if part is None:
+            continue
+        if (curve := part.curve) is not None:
+            columns = (curve.calibration, curve.seen, curve.unseen)
+            rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
+        if part.seen is not None and part.unseen is not None:
+            rows.append([f"{word} point", part.calibration, part.seen, part.unseen])
+    return rows
 
 
 def confidence_figures(problem: Problem) -> list[Figure]:
@@ -558,6 +529,35 @@ def confidence_figures(problem: Problem) -> list[Figure]:
     return made
 
 
+def _first_seed(cases: list[Case]) -> str:
+    seeds = sorted({case.first.seed for case in cases})
+    return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
+
+
+def objective_figure(problem: Problem) -> list[Figure]:
+    """Each method's objective is its own: only the course of a line means something, not its height."""
+    cases = problem.with_field(convergence.read_objective, "zero-shot")
+    if not cases:
+        return []
+    first = [case.first for case in cases]
+    names, ranks = [case.name for case in cases], [case.rank for case in cases]
+    several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
+    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
+    note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
+    if several:
+        note += (
+            " Each line goes from its highest value (100) to its lowest (0), because objectives of different methods "
+            "are on different scales: a line tells how soon it comes to rest. The numbers themselves are in the CSV."
+        )
+    rows = [
+        [case.name, case.first.seed, int(step), float(value)]
+        for case, steps, values in zip(cases, display.steps, display.values, strict=True)
+        for step, value in zip(steps, values, strict=True)
+    ]
+    title, columns = f"Convergence on {problem.name}", ["method", "seed", "iteration", "objective"]
+    return [make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
+
+
 def calibration_error_table(problem: Problem) -> list[Table]:
     """How far probabilities are from the share of right answers."""
     rows = []
@@ -566,10 +566,11 @@ def calibration_error_table(problem: Problem) -> list[Table]:
             found = [one for record in case.records if (one := getattr(record.probabilities, protocol)) is not None]
             if len(found) < len(case.records):
                 continue
-            means = [
-                _mean_value([getattr(one, key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")
-            ]
-            rows.append([Cell(case.name), Cell(word), *map(_percent_cell, means)])
+            numbers = []
+            for key in ("ece", "mean_confidence", "accuracy"):
+                known = [value for one in found if (value := getattr(one, key)) is not None]
+                numbers.append(Cell.of_number(100 * sum(known) / len(known) if known else None))
+            rows.append([Cell(case.name), Cell(word), *numbers])
     if not rows:
         return []
     columns = ["method", "protocol", "calibration error", "mean confidence", "accuracy over rows"]
@@ -578,92 +579,58 @@ def calibration_error_table(problem: Problem) -> list[Table]:
     return [Table(f"ece-{problem.address}", title, columns, rows, note)]
 
 
-def _curve_numbers(record: Record) -> list[list[object]]:
-    """All that is drawn of a record: curve and point, plain and calibrated."""
-    rows: list[list[object]] = []
-    for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
-        if part is None:
-            continue
-        if (curve := part.curve) is not None:
-            columns = (curve.calibration, curve.seen, curve.unseen)
-            rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
-        if part.seen is not None and part.unseen is not None:
-            rows.append([f"{word} point", part.calibration, part.seen, part.unseen])
-    return rows
-
-
-def _first_seed(cases: list[Case]) -> str:
-    seeds = sorted({case.first.seed for case in cases})
-    return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
-
-
-def _mean_value(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return 100 * sum(known) / len(known) if known else None
-
-
-def _percent_cell(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{value:.1f}", value)
-
-
-# Tuning ---------------------------------------------------------------------------------------------------------------
-# What validation chose, and the grid that it chose from as a heat map.
-
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
 
 
 def choice_table(problem: Problem) -> list[Table]:
-    """A row per method, seed and scoring."""
+    """What validation chose: a row per method, seed and scoring."""
     rows = []
     for case in problem.cases:
         for record in case.records:
             for scoring, choice in record.tune.choices.items():
-                folds = [100 * score for score in choice.fold_scores]
-                mean, constant = choice.score, choice.calibration
-                rows.append(
-                    [
-                        Cell(case.name),
-                        Cell(str(record.seed), record.seed),
-                        Cell(SCORINGS[scoring]),
-                        Cell("") if mean is None else Cell(f"{100 * mean:.1f}", 100 * mean),
-                        Cell(" · ".join(f"{score:.1f}" for score in folds)),
-                        Cell(compare.fold_spreads(choice)),
-                        Cell("") if constant is None else Cell(f"{constant:.4g}", constant),
-                        Cell(describe_setting(choice.setting)),
-                        Cell(compare.describe_edges(choice)),
-                    ]
-                )
+                row = {
+                    "method": Cell(case.name),
+                    "seed": Cell(str(record.seed), record.seed),
+                    "chosen by": Cell(SCORINGS[scoring]),
+                    "mean (%)": Cell.of_number(None if choice.score is None else 100 * choice.score),
+                    "folds (%)": Cell(" · ".join(f"{100 * score:.1f}" for score in choice.fold_scores)),
+                    "± over folds": Cell(compare.fold_spreads(choice)),
+                    "constant": Cell.of_number(choice.calibration, ".4g"),
+                    "settings": Cell(describe_setting(choice.setting)),
+                    "at an edge": Cell(compare.describe_edges(choice)),
+                }
+                rows.append(row)
     if not rows:
         return []
-    columns = [
-        "method",
-        "seed",
-        "chosen by",
-        "mean (%)",
-        "folds (%)",
-        "± over folds",
-        "constant",
-        "settings",
-        "at an edge",
-    ]
     note = (
         "Scores are of held-out training classes, never of test rows; constant: subtracted from scores of seen "
         "classes; at an edge: nothing beyond was tried."
     )
-    records = [record for case in problem.cases for record in case.records]
-    luck = compare.fold_spread_note(records)
+    luck = compare.fold_spread_note(problem.records)
     note += f" Figures that {luck}." if luck else ""
-    return [Table(f"choices-{problem.address}", "What validation chose", columns, rows, note)]
+    cells = [list(row.values()) for row in rows]
+    return [Table(f"choices-{problem.address}", "What validation chose", list(rows[0]), cells, note)]
+
+
+def describe_setting(setting: Setting) -> str:
+    """For example "sigma 0.5, loss squared"."""
+
+    def text(value: object) -> str:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return "" if value is None else f"{value:g}" if number else str(value)
+
+    return ", ".join(f"{name} {text(value)}" for name, value in setting.items())
+
+
+# Figures and tables of one method: its grid, its classes, its projection
 
 
 def grid_figures(problem: Problem, case: Case) -> list[Figure]:
-    """For each scoring that chose, if the case holds its grid's scores."""
-    table = case.first.tune.table
-    if table is None or not table.rows or not table.names:
-        return []
+    """The grid as a heat map for each scoring that chose, if the case holds its scores."""
     made = []
     for place, (scoring, word) in enumerate(SCORINGS.items()):
-        if validation.read_grid(case.first, scoring) is None:
+        table = case.first.tune.table
+        if table is None or validation.read_grid(case.first, scoring) is None:
             continue
         display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
         title = f"Validation grid on {problem.name}, {word}"
@@ -673,69 +640,9 @@ def grid_figures(problem: Problem, case: Case) -> list[Figure]:
         )
         settings = len(table.names)
         rows = [[*row[:settings], row[settings + place]] for row in table.rows]
-        columns = [*table.names, word]
         name = f"grid-{scoring}-{problem.place(case)}"
-        made.append(make_figure(name, title, display, note, columns, rows, [case.first]))
+        made.append(make_figure(name, title, display, note, [*table.names, word], rows, [case.first]))
     return made
-
-
-def describe_setting(setting: Setting) -> str:
-    return ", ".join(f"{name} {_format_setting(value)}" for name, value in setting.items())
-
-
-def _format_setting(value: object) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "" if value is None else f"{value:g}" if number else str(value)
-
-
-# Generalised answers --------------------------------------------------------------------------------------------------
-# The answers of the generalised protocol in a record → shares of the rows of each class that got each answer.
-#
-# The rows of a part lie class by class, in the order of `per_class` of the result; unseen classes are those of the
-# zero-shot result.
-
-NEW = "○ "  # before the name of an unseen class
-
-
-@dataclass(frozen=True)
-class AllAnswers:
-    """`shares` (classes, answers), true classes first among the answers; unseen classes are marked by `NEW`."""
-
-    shares: NDArray[np.float64]
-    classes: list[str]
-    answers: list[str]
-    right: dict[str, float]
-
-
-def read_generalised_answers(record: Record) -> AllAnswers | None:
-    """Of the calibrated result if there is one. None where a record does not hold what each row was answered."""
-    part = record.gzsl if record.gzsl_calibrated is None else record.gzsl_calibrated
-    if part.answers is None or part.answers.seen is None or record.class_rows is None or not part.per_class:
-        return None
-    unseen = {*record.zsl.per_class, *record.zsl.left_out}
-    tested = list(part.per_class)
-    names = [*tested, *part.left_out]
-    place = {name: k for k, name in enumerate(names)}
-    shares = np.zeros((len(tested), len(names)))
-    codes = {"unseen": part.answers.unseen, "seen": part.answers.seen}
-    for side, packed in codes.items():
-        mine = [name for name in tested if (name in unseen) == (side == "unseen")]
-        sizes = unpack_answers(getattr(record.class_rows, side))
-        if len(mine) != len(sizes):
-            return None  # a compact record, or one that another program wrote
-        answers = unpack_answers(packed, int(sizes.sum()))
-        if answers.max(initial=0) > len(names):
-            return None
-        for name, own in zip(mine, np.split(answers, np.cumsum(sizes)[:-1]), strict=True):
-            told = np.where(own == 0, place[name], own - 1)
-            shares[place[name]] = np.bincount(told, minlength=len(names)) / len(own)
-    marked = [f"{NEW}{name}" if name in unseen else name for name in names]
-    classes = marked[: len(tested)]
-    return AllAnswers(shares, classes, marked, {name: float(shares[k, k]) for k, name in enumerate(classes)})
-
-
-# Classes --------------------------------------------------------------------------------------------------------------
-# Figures of single classes, of one method: accuracy, what they are mistaken for, which attributes their rows show.
 
 
 def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
@@ -758,30 +665,60 @@ def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
     if confusion.read_confusion(case.first) is not None:
         display = ConfusionDisplay.from_records([case.first])
         title = f"Confusion between unseen classes of {problem.name}"
-        told = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
+        source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
         right = class_accuracy.read_class_accuracy(case.first) or {}
-        made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, told, right, case))
+        made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, source, right, case))
     found = read_generalised_answers(case.first)
     if found is not None:
-        display = ConfusionDisplay(found.shares, found.classes, found.answers).plot()
         title = f"Confusion among all classes of {problem.name}"
         chosen = "with" if case.first.gzsl_calibrated is not None else "without"
-        told = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
-        made.append(_confusion_figure(f"confusion-all-{problem.place(case)}", title, display, told, found.right, case))
+        source = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
+        right = {name: float(found.shares[k, k]) for k, name in enumerate(found.classes)}
+        name = f"confusion-all-{problem.place(case)}"
+        made.append(_confusion_figure(name, title, found.plot(), source, right, case))
     return made
 
 
 def _confusion_figure(
-    name: str, title: str, display: ConfusionDisplay, told: str, right: dict[str, float] | object, case: Case
+    name: str, title: str, display: ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
 ) -> Figure:
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"
     else:
         drawn = min(confusion.PAIRS, len(display.pairs))
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
-    own = right.items() if isinstance(right, dict) else ()
-    rows = [*display.pairs, *((one, one, value) for one, value in own)]
-    return make_figure(name, title, display, f"{note}. {told}", ["true class", "answer", "share"], rows, [case.first])
+    rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
+    columns = ["true class", "answer", "share"]
+    return make_figure(name, title, display, f"{note}. {source}", columns, rows, [case.first])
+
+
+def read_generalised_answers(record: Record) -> ConfusionDisplay | None:
+    """Shares of the rows of each class that got each answer, unseen classes marked by ○; not drawn yet.
+
+    They are of the calibrated result if there is one, and None where a record does not hold what each row was answered.
+    Rows lie class by class, in the order of `per_class`; unseen classes are those of the zero-shot result.
+    """
+    part = record.gzsl if record.gzsl_calibrated is None else record.gzsl_calibrated
+    if part.answers is None or part.answers.seen is None or record.class_rows is None or not part.per_class:
+        return None
+    unseen = {*record.zsl.per_class, *record.zsl.left_out}
+    tested = list(part.per_class)
+    names = [*tested, *part.left_out]
+    place = {name: k for k, name in enumerate(names)}
+    shares = np.zeros((len(tested), len(names)))
+    for side, packed in (("unseen", part.answers.unseen), ("seen", part.answers.seen)):
+        mine = [name for name in tested if (name in unseen) == (side == "unseen")]
+        sizes = unpack_answers(getattr(record.class_rows, side))
+        if len(mine) != len(sizes):
+            return None  # a compact record, or one that another program wrote
+        answers = unpack_answers(packed, int(sizes.sum()))
+        if answers.max(initial=0) > len(names):
+            return None
+        for name, own in zip(mine, np.split(answers, np.cumsum(sizes)[:-1]), strict=True):
+            answered = np.where(own == 0, place[name], own - 1)  # 0 stands for the right answer
+            shares[place[name]] = np.bincount(answered, minlength=len(names)) / len(own)
+    marked = [f"○ {name}" if name in unseen else name for name in names]
+    return ConfusionDisplay(shares, marked[: len(tested)], marked)
 
 
 def attribute_table(problem: Problem, case: Case) -> list[Table]:
@@ -798,36 +735,6 @@ def attribute_table(problem: Problem, case: Case) -> list[Table]:
     )
     title, columns = "Nearest attributes of each unseen class", ["class", "attributes"]
     return [Table(f"attributes-{problem.place(case)}", title, columns, rows, note)]
-
-
-# Training -------------------------------------------------------------------------------------------------------------
-# Figures of the trained projection: the course of its objective and WᵀW.
-
-
-def objective_figure(problem: Problem) -> list[Figure]:
-    """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(convergence.read_objective, "zero-shot")
-    if not cases:
-        return []
-    first = [case.first for case in cases]
-    names = [case.name for case in cases]
-    several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
-    ranks = [case.rank for case in cases]
-    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
-    title = f"Convergence on {problem.name}"
-    note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
-    if several:
-        note += (
-            " Each line goes from its highest value (100) to its lowest (0), because objectives of different methods "
-            "are on different scales: a line tells how soon it comes to rest. The numbers themselves are in the CSV."
-        )
-    rows = [
-        [case.name, case.first.seed, int(step), float(value)]
-        for case, steps, values in zip(cases, display.steps, display.values, strict=True)
-        for step, value in zip(steps, values, strict=True)
-    ]
-    columns = ["method", "seed", "iteration", "objective"]
-    return [make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
 
 
 def gram_figure(problem: Problem, case: Case) -> list[Figure]:

@@ -209,7 +209,7 @@ def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Sear
             example = next(name for name in committee.get_params() if "__" in name)
             raise ValueError(f"extend names {key!r}: expected a setting of a member, such as {example!r}")
     plans = {}
-    for name, member in committee._hired():
+    for name, member in committee._clone_members():
         mine = {key.removeprefix(f"{name}__"): ends for key, ends in bounds.items() if key.startswith(f"{name}__")}
         plans[name] = plan_search(replace(shared, estimator=member), grids[name], mine, halving=options.halving)
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
@@ -219,7 +219,7 @@ def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Sear
     edges: dict[int, tuple[Edge, ...]] = {}
 
     def add(members: Mapping[str, MemberSetting], weights: list[float], heat: list[float]) -> None:
-        kept = [k for k, (_, member) in enumerate(committee._listed()) if member != DROP]
+        kept = [k for k, (_, member) in enumerate(committee._member_pairs()) if member != DROP]
         factors = [weights[k] / heat[k] for k in kept]
         for fold in range(len(shared.folds)):
             scored = [one.scored[fold] for one in members.values()]
@@ -245,7 +245,7 @@ def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Sear
 
 def divide_grid(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dict[str, list[dict[str, Any]]]]:
     """What a grid says about the committee itself, and about each member."""
-    names = [name for name, member in committee._listed() if member != DROP]
+    names = [name for name, member in committee._member_pairs() if member != DROP]
     known = committee.get_params()
     own: dict[str, list[Any]] = {}
     grids: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
@@ -339,7 +339,7 @@ def _list_mixtures(
     committee: Committee, own: Mapping[str, list[Any]], members: Mapping[str, MemberSetting]
 ) -> tuple[list[list[float]], list[list[float]]]:
     """Weights and temperatures to try, each with a number for every member, dropped ones too."""
-    names = [name for name, _ in committee._listed()]
+    names = [name for name, _ in committee._member_pairs()]
     weights, heat = (
         own.get(key) or ([] if getattr(committee, key) is None else [getattr(committee, key)]) for key in OWN
     )
@@ -350,8 +350,8 @@ def _list_mixtures(
 
 def _default_mixture(committee: Committee) -> tuple[list[float], list[float]]:
     """Weights and temperatures of the committee as it is, with a number for every member, dropped ones too."""
-    numbers = zip(committee._weights().tolist(), committee._member_temperatures().tolist(), strict=True)
-    pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._listed()]
+    numbers = zip(committee._member_weights().tolist(), committee._member_temperatures().tolist(), strict=True)
+    pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._member_pairs()]
     return [weight for weight, _ in pairs], [heat for _, heat in pairs]
 
 

@@ -26,7 +26,7 @@ from zskl import engines
 from zskl._arrays import Array, is_torch, runs_on_gpu, to_numpy
 from zskl.engines import Engine
 from zskl.estimators._candidates import Question, choose_candidates
-from zskl.estimators._class_means_adapt import ValidationBench
+from zskl.estimators._class_means_adapt import FewShotTrial
 from zskl.estimators._class_means_scores import CrowdingScores
 from zskl.estimators._inputs import check_features
 from zskl.estimators.base import ZeroShotClassifier
@@ -343,10 +343,10 @@ class FoldScorer:
             question = model._question(scaled, choose_candidates(model, table.select(self.table.classes), None))
         return to_numpy(model._candidate_scorer(question)(scaled))
 
-    def few_shot_rows(self, model: ZeroShotClassifier) -> ValidationBench | None:
+    def few_shot_trial(self, model: ZeroShotClassifier) -> FewShotTrial | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._prepared is not None  # scores were asked for first
-        found: ValidationBench | None = model._few_shot_trial(*self._prepared, self.own, self.is_seen)
+        found: FewShotTrial | None = model._few_shot_trial(*self._prepared, self.own, self.is_seen)
         return found
 
 

@@ -417,7 +417,7 @@ def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         grid, bounds = default_grid_of(last)
         return nest_grids({name: grid}), prefix_settings(name, bounds)
     if isinstance(estimator, Committee):
-        members = {name: default_grid_of(member) for name, member in estimator._hired()}
+        members = {name: default_grid_of(member) for name, member in estimator._clone_members()}
         ends = {
             key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
         }

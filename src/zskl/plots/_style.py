@@ -1,30 +1,23 @@
-"""The look of every figure: its size, colours and fonts; axes to draw in, the user's or our own."""
+"""The look of every figure: colours and fonts, axes to draw in, bars, cells and lines; and figures as SVG and PNG."""
 
 from __future__ import annotations
 
 import io
 import re
-import textwrap
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from zskl.experiments.record import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-
-# Canvas ---------------------------------------------------------------------------------------------------------------
 
 WIDTH = 400  # of a figure, in points: about the pixels of a phone
 INK, QUIET, RULE, PAPER = "#1b1b1b", "#5c5c5c", "#dddddd", "#ffffff"
@@ -86,16 +79,6 @@ def apply_style() -> Iterator[None]:
 
 
 @contextmanager
-def open_axes(ax: Axes | None, height: float) -> Iterator[Axes]:
-    """The user's axes, or those of a new figure of this height; matplotlib's settings are ours only for our own."""
-    if ax is not None:
-        yield ax
-        return
-    with open_panels(1, height) as (own,):
-        yield own
-
-
-@contextmanager
 def open_panels(count: int, height: float) -> Iterator[list[Axes]]:
     """Axes side by side and below each other in one new figure, each of this height."""
     from matplotlib.figure import Figure
@@ -138,8 +121,7 @@ def set_tick_names(axis: Axis, places: ArrayLike, names: Sequence[str], rotation
         tick.label1.set_parse_math(False)
 
 
-# Bars -----------------------------------------------------------------------------------------------------------------
-# Horizontal bars from 0 to 100 per cent, a name before or above and a number behind each.
+# Bars: horizontal, from 0 to 100 per cent, a name before or above and a number behind each
 
 BAR_ROW, BAR_ABOVE = 20, 36  # height of a row; of one with the name above its bar
 BAR_LETTERS, BAR_LINE = 22, 48  # of a name before and above
@@ -168,10 +150,8 @@ def draw_bars(
             ax.text(1, place - 0.22, shorten(name, BAR_LINE), va="center", parse_math=False)
     if chance is not None:
         ax.axvline(chance, color=COLOURS[1], linewidth=1.5, linestyle=(0, (3, 2)))
-    beside = (
-        [] if above else [shorten(name, BAR_LETTERS) for name, is_known in zip(names, known, strict=True) if is_known]
-    )
-    set_tick_names(ax.yaxis, places[known] if beside else [], beside)
+    shown: list[int] = [] if above else np.flatnonzero(known).tolist()
+    set_tick_names(ax.yaxis, places[shown], [shorten(names[k], BAR_LETTERS) for k in shown])
     ax.set_xlim(0, 100)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.grid(False)
@@ -179,8 +159,7 @@ def draw_bars(
     return drawn
 
 
-# Cells ----------------------------------------------------------------------------------------------------------------
-# Numbers in coloured cells: deeper is larger, another hue is negative.
+# Cells: coloured numbers, deeper is larger, another hue is negative
 
 TALL = 34  # of a cell
 CELL_LETTERS = 16  # of a name
@@ -192,7 +171,7 @@ DEEP = 0.65  # depth from which numbers are white
 def cells_height(rows: Sequence[str], columns: Sequence[str]) -> float:
     """Of a figure with these names."""
     wide = _cell_width(rows, columns)
-    below = LETTER * max(len(shorten(name, CELL_LETTERS)) for name in columns) if _label_rotation(columns, wide) else 14
+    below = LETTER * max(len(shorten(name, CELL_LETTERS)) for name in columns) if _are_steep(columns, wide) else 14
     return max(100.0, min(TALL, wide) * len(rows) + below + 40)
 
 
@@ -223,10 +202,9 @@ def draw_cells(
     if chosen is not None:
         place = (chosen[1] + 0.04, chosen[0] + 0.04)
         ax.add_patch(Rectangle(place, 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=3))
-    short = [shorten(name, CELL_LETTERS) for name in columns]
-    steep = _label_rotation(columns, wide)
-    set_tick_names(ax.xaxis, np.arange(len(columns)) + 0.5, short, rotation=90 if steep else 0)
-    set_tick_names(ax.yaxis, np.arange(len(rows)) + 0.5, [shorten(name, CELL_LETTERS) for name in rows])
+    across, down = ([shorten(name, CELL_LETTERS) for name in names] for names in (columns, rows))
+    set_tick_names(ax.xaxis, np.arange(len(columns)) + 0.5, across, 90 if _are_steep(columns, wide) else 0)
+    set_tick_names(ax.yaxis, np.arange(len(rows)) + 0.5, down)
     ax.set_xlim(0, len(columns))
     ax.set_ylim(len(rows), 0)
     ax.grid(False)
@@ -240,7 +218,8 @@ def _cell_width(rows: Sequence[str], columns: Sequence[str]) -> float:
     return (WIDTH - 40 - LETTER * longest) / len(columns)
 
 
-def _label_rotation(columns: Sequence[str], wide: float) -> bool:
+def _are_steep(columns: Sequence[str], wide: float) -> bool:
+    """Whether names are written upwards, because some of them are wider than their cells."""
     return any(len(shorten(name, CELL_LETTERS)) * LETTER > wide - 4 for name in columns)
 
 
@@ -253,8 +232,7 @@ def _cell_text(value: float, digits: int, narrow: bool) -> str:
     return (text.replace("0.", ".", 1) if narrow and abs(value) < 1 else text).replace("-", "−")
 
 
-# Lines ----------------------------------------------------------------------------------------------------------------
-# Lines in a frame: a colour and a dash for each, a legend below.
+# Lines: in a frame, a colour and a dash for each, a legend below
 
 HEIGHT = 290  # of a figure with one line
 LEGEND_ROW = 18  # of a legend
@@ -303,14 +281,12 @@ def draw_frame(ax: Axes, xlabel: str, ylabel: str, count: int) -> None:
         draw_legend(ax, 2, handlelength=2.2, borderaxespad=0)
 
 
-# Image ----------------------------------------------------------------------------------------------------------------
-# A figure as SVG or PNG, the same bytes in every run.
+# Images: the same bytes in every run
 
 FONTS = "DejaVu Sans, Helvetica, Arial, sans-serif"
 DPI = 150
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
-_DROPPED = {"metadata", "style"}
 
 
 def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -> str:
@@ -331,7 +307,9 @@ def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -
         drawer.print_svg(file, metadata={"Date": None})  # `savefig` would draw everything twice
         figure.set_facecolor(ground)
     drawn = ElementTree.fromstring(file.getvalue())
-    used = {value for one in drawn.iter() for value in _references(one)}
+    values = [(name, value) for one in drawn.iter() for name, value in one.attrib.items()]
+    used = {value[1:] for name, value in values if name.endswith("href")}
+    used |= {value[5:-1] for _, value in values if value.startswith("url(#")}
     _clean_svg(drawn, used)
     root = ElementTree.Element("svg", {"viewBox": drawn.attrib["viewBox"], "role": "img"})
     root.attrib |= {"aria-label": remove_unprintable(f"{title}. {description}"), "stroke-linejoin": "round"}
@@ -369,35 +347,25 @@ def _lay_out(figure: Figure) -> Iterator[None]:
         yield
 
 
-def _references(one: ElementTree.Element) -> Iterator[str]:
-    for name, value in one.attrib.items():
-        if name.endswith("href"):
-            yield value.removeprefix("#")
-        elif value.startswith("url(#"):
-            yield value[5:-1]
-
-
 def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
     """Drop what nobody sees, and say the rest in short."""
     for child in list(parent):
         child.tag = child.tag.rpartition("}")[2]
         _clean_svg(child, used)
-        _attributes(child, used)
+        _shorten_attributes(child, used)
         empty = not len(child) and child.tag in ("g", "defs")
-        if child.tag in _DROPPED or empty or _is_invisible(child):
+        unseen = child.tag == "path" and child.get("fill") == "none" and not child.get("stroke") and not child.get("id")
+        if child.tag in ("metadata", "style") or empty or unseen:
             parent.remove(child)
         child.tail = None
     if parent.tag != "text":
         parent.text = None
 
 
-def _is_invisible(one: ElementTree.Element) -> bool:
-    return one.tag == "path" and one.get("fill") == "none" and not one.get("stroke") and not one.get("id")
-
-
-def _attributes(one: ElementTree.Element, used: set[str]) -> None:
+def _shorten_attributes(one: ElementTree.Element, used: set[str]) -> None:
+    """Styles as attributes, no ids that nobody refers to, and two digits of a number are enough."""
     found = {name.rpartition("}")[2]: value for name, value in one.attrib.items()}
-    found |= _style(found.pop("style", ""))
+    found |= _split_style(found.pop("style", ""))
     if found.get("id") not in used:
         found.pop("id", None)
     if re.match(r"rotate\(-?0 ", found.get("transform", "")):
@@ -408,7 +376,7 @@ def _attributes(one: ElementTree.Element, used: set[str]) -> None:
     one.attrib |= found
 
 
-def _style(text: str) -> dict[str, str]:
+def _split_style(text: str) -> dict[str, str]:
     """A style as attributes; the fonts are those of the page or of the whole file."""
     pairs = (part.partition(":") for part in text.split(";") if part.strip())
     found = {name.strip(): value.strip() for name, _, value in pairs}
@@ -416,121 +384,3 @@ def _style(text: str) -> dict[str, str]:
     if short := _FONT.match(found.pop("font", "")):  # older versions write all in one
         found |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
     return {name: value.removesuffix("px") for name, value in found.items()}
-
-
-# Display --------------------------------------------------------------------------------------------------------------
-# The contract of a display: it holds the arrays that it draws, and draws them in any axes.
-
-
-class Display(ABC):
-    """What all displays share. A subclass writes `description`, `_height` and `_draw`."""
-
-    ax_: Axes
-    figure_: Figure
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        Display
-            The display itself, with the attributes `ax_` and `figure_`.
-        """
-        from matplotlib.figure import Figure
-
-        with open_axes(ax, self._height()) as place:
-            self._draw(place)
-        figure = place.figure
-        self.ax_, self.figure_ = place, figure if isinstance(figure, Figure) else figure.figure
-        return self
-
-    def _repr_png_(self) -> bytes:
-        """Notebooks show this."""
-        return to_png(self.figure_ if hasattr(self, "figure_") else self.plot().figure_)
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """What the figure shows, in words."""
-
-    @abstractmethod
-    def _height(self) -> float:
-        """Of a figure of its own, in points; see `canvas.WIDTH` for the width."""
-
-    @abstractmethod
-    def _draw(self, ax: Axes) -> None: ...
-
-
-# Drawing --------------------------------------------------------------------------------------------------------------
-# Displays as panels of one figure, ready for files.
-
-HEADING = 16  # height of a line of a panel's heading
-HEADING_LETTERS = 42  # in such a line
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure with its text alternative."""
-
-    figure: Figure
-    title: str
-    description: str
-
-    def svg(self) -> str:
-        return to_svg(self.figure, self.title, self.description)
-
-    def png(self) -> bytes:
-        return to_png(self.figure)
-
-
-def draw_panels(title: str, parts: Sequence[tuple[str, Display]]) -> Drawing:
-    """Displays side by side, each under its heading."""
-    rows = max(len(textwrap.wrap(heading, HEADING_LETTERS)) for heading, _ in parts)
-    height = HEADING * rows + 6 + max(display._height() for _, display in parts)
-    with open_panels(len(parts), height) as axes:
-        for ax, (heading, display) in zip(axes, parts, strict=True):
-            display.plot(ax)
-            ax.set_title(textwrap.fill(heading, HEADING_LETTERS))
-    said = "; ".join(f"{heading}: {display.description}" for heading, display in parts)
-    return Drawing(parts[0][1].figure_, title, parts[0][1].description if len(parts) == 1 else said)
-
-
-# Records --------------------------------------------------------------------------------------------------------------
-# What all displays ask of a record: the name of its method, and whether it says anything at all.
-
-T = TypeVar("T")
-
-
-def display_names(records: Sequence[Record], names: Sequence[str] | None) -> list[str]:
-    """The names given, or those of the methods, with the seed where a method comes more than once."""
-    if names is not None:
-        return list(names)
-    methods = [record.method for record in records]
-    return [
-        f"{method}, seed {record.seed}" if methods.count(method) > 1 else method
-        for method, record in zip(methods, records, strict=True)
-    ]
-
-
-def display_ranks(ranks: Sequence[int] | None, count: int) -> list[int]:
-    """The ranks given, or the order of the lines."""
-    return list(range(count)) if ranks is None else list(ranks)
-
-
-def read_required(records: Sequence[Record], read: Callable[[Record], T | None], what: str, remedy: str) -> list[T]:
-    """What `read` finds in each record; a record without it is refused."""
-    found = []
-    for record in records:
-        one = read(record)
-        if one is None:
-            who = f"{record.dataset} {record.method} seed {record.seed}"
-            raise ValueError(f"the record {who} has no {what}: expected one that holds it; {remedy}")
-        found.append(one)
-    if not found:
-        raise ValueError(f"records is empty: expected at least one with {what}; {remedy}")
-    return found

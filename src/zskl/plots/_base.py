@@ -1,0 +1,164 @@
+"""The contract of a display: it holds the arrays that it draws, and draws them in any axes."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from zskl.experiments.record import Record
+from zskl.plots import _style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEADING = 16  # height of a line of a panel's heading
+HEADING_LETTERS = 42  # in such a line
+T = TypeVar("T")
+
+
+class Display(ABC):
+    """What all displays share. A subclass writes `description`, `_height` and `_draw`."""
+
+    ax_: Axes
+    figure_: Figure
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        Display
+            The display itself, with the attributes `ax_` and `figure_`.
+        """
+        from matplotlib.figure import Figure
+
+        if ax is None:
+            with _style.open_panels(1, self._height()) as (ax,):
+                self._draw(ax)
+        else:  # with the user's settings of matplotlib
+            self._draw(ax)
+        figure = ax.figure
+        self.ax_, self.figure_ = ax, figure if isinstance(figure, Figure) else figure.figure
+        return self
+
+    def _repr_png_(self) -> bytes:
+        """Notebooks show this."""
+        return _style.to_png(self.figure_ if hasattr(self, "figure_") else self.plot().figure_)
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What the figure shows, in words."""
+
+    @abstractmethod
+    def _height(self) -> float:
+        """Of a figure of its own, in points; see `_style.WIDTH` for the width."""
+
+    @abstractmethod
+    def _draw(self, ax: Axes) -> None: ...
+
+
+class RecordDisplay(Display):
+    """A display that records hold all of; a subclass writes `_read`."""
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
+        """Draw what records of `zskl run` hold.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of one dataset and one method, see `zskl.collect`.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        Display
+            The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If a record does not hold what is drawn, or there is none.
+        """
+        return cls._read(records).plot(ax)
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, records: Sequence[Record]) -> Self:
+        """The display of these records, not drawn yet."""
+
+
+class LinesDisplay(Display):
+    """A line for each model, which has a name and a rank that its colour follows."""
+
+    lines_: list[Any]
+
+    def __init__(self, names: Sequence[str], ranks: Sequence[int] | None) -> None:
+        self.names = names
+        self.ranks = list(range(len(names)) if ranks is None else ranks)
+
+    def _height(self) -> float:
+        return _style.lines_height(len(self.names))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its text alternative."""
+
+    figure: Figure
+    title: str
+    description: str
+
+    def svg(self) -> str:
+        return _style.to_svg(self.figure, self.title, self.description)
+
+    def png(self) -> bytes:
+        return _style.to_png(self.figure)
+
+
+def draw_panels(title: str, parts: Sequence[tuple[str, Display]]) -> Drawing:
+    """Displays side by side, each under its heading."""
+    rows = max(len(textwrap.wrap(heading, HEADING_LETTERS)) for heading, _ in parts)
+    height = HEADING * rows + 6 + max(display._height() for _, display in parts)
+    with _style.open_panels(len(parts), height) as axes:
+        for ax, (heading, display) in zip(axes, parts, strict=True):
+            display.plot(ax)
+            ax.set_title(textwrap.fill(heading, HEADING_LETTERS))
+    said = "; ".join(f"{heading}: {display.description}" for heading, display in parts)
+    return Drawing(parts[0][1].figure_, title, parts[0][1].description if len(parts) == 1 else said)
+
+
+def display_names(records: Sequence[Record], names: Sequence[str] | None) -> list[str]:
+    """The names given, or those of the methods, with the seed where a method comes more than once."""
+    if names is not None:
+        return list(names)
+    methods = [record.method for record in records]
+    return [
+        f"{method}, seed {record.seed}" if methods.count(method) > 1 else method
+        for method, record in zip(methods, records, strict=True)
+    ]
+
+
+def read_required(records: Sequence[Record], read: Callable[[Record], T | None], what: str, remedy: str) -> list[T]:
+    """What `read` finds in each record; a record without it is refused."""
+    found = []
+    for record in records:
+        one = read(record)
+        if one is None:
+            who = f"{record.dataset} {record.method} seed {record.seed}"
+            raise ValueError(f"the record {who} has no {what}: expected one that holds it; {remedy}")
+        found.append(one)
+    if not found:
+        raise ValueError(f"records is empty: expected at least one with {what}; {remedy}")
+    return found
