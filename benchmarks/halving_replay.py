@@ -24,7 +24,7 @@ from zskl import methods, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.selection import grid_search
-from zskl.selection.class_folds import prepare_material
+from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid import group_settings
 from zskl.selection.grid_search import examine_settings, plan_search
 from zskl.selection.search_results import SCORINGS, Search, judge_settings
@@ -73,7 +73,7 @@ def replayed(data: Dataset, method: str, seed: int, share: int, device: str | No
         X, y = X[rows], y[rows]
         folds = selection.folds(y, seed=seed)
     estimator = methods.build(method, {"random_state": seed, "device": device})
-    planned = plan_search(prepare_material(estimator, X, y, data.signatures, folds), methods.find(method).grid)
+    planned = plan_search(prepare_fold_data(estimator, X, y, data.signatures, folds), methods.find(method).grid)
     found, epochs = examine_settings(planned, engine), []
 
     def run(some: Sequence[int], places: Sequence[int]) -> grid_search.Found:

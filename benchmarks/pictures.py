@@ -70,7 +70,9 @@ def cub(root: Path) -> tuple[np.ndarray, np.ndarray, pd.DataFrame, np.ndarray, n
 def embedded(folder: Path) -> tuple[list[str], np.ndarray]:
     """The files, relative to the folder, and their features."""
     with tempfile.TemporaryDirectory() as place:
-        done = images.embed([folder / "test_seen", folder / "test_unseen"], Path(place, "features.npz"), "efficientnet-lite2")
+        done = images.embed(
+            [folder / "test_seen", folder / "test_unseen"], Path(place, "features.npz"), "efficientnet-lite2"
+        )
         assert not done.skipped
         with np.load(done.path) as saved:
             return [Path(name).relative_to(folder).as_posix() for name in saved["files"]], saved["features"]

@@ -1,5 +1,5 @@
-"""How much the service subtracts for classes that a description rules out (`zskl.serve.rivals.SHARE`): right pictures
-among the first twelve for a description, on the validation folds of letters. Test rows are not looked at.
+"""How much the service subtracts for classes that a description rules out (`zskl.serve.gallery.RIVAL_SHARE`): right
+pictures among the first twelve for a description, on the validation folds of letters. Test rows are not looked at.
 
 Run: python benchmarks/rank_rivals.py
 """

@@ -16,11 +16,11 @@ import time
 from zskl import engines
 from zskl.engines import Engine
 from zskl.experiments import sweep
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Unit
 
 
-def measure(pieces: list[Piece], engine: Engine) -> float:
+def measure(pieces: list[SweepTask], engine: Engine) -> float:
     began = time.perf_counter()
     found = dict(sweep.run_sweep(pieces, engine))
     assert len(found) == len(pieces)
@@ -38,10 +38,10 @@ def main() -> None:
     parser.add_argument("--engine", choices=engines.ENGINES, default="loky")
     parser.add_argument("--workers", type=int, action="append", help="repeatable; default: 1 and 2")
     options = parser.parse_args()
-    source = Source(options.dataset, features=options.features)
+    source = DatasetSource(options.dataset, features=options.features)
     data = source.load()
     units = [Unit(options.method, seed, {"epochs": options.epochs}) for seed in range(options.units)]
-    pieces = [Piece(source, data, unit) for unit in units]
+    pieces = [SweepTask(source, data, unit) for unit in units]
     print(f"{options.units} units: {data.name} {options.method}, {options.epochs} epochs, engine {options.engine}")
     print("| workers | seconds | speed-up | efficiency |\n|---:|---:|---:|---:|")
     first: tuple[int, float] | None = None

@@ -36,8 +36,8 @@ from zskl.datasets import make_synthetic
 FEATURES, ATTRIBUTES, CLASSES, BATCH = 2048, 312, 200, 10_000
 TICKS = os.sysconf("SC_CLK_TCK")
 ROWS = 64  # different rows that take turns
-ALONE = "from zskl.serve import batches; batches.QUICK = 0"  # no second row fits into a batch
-ROUTED = f"{ALONE}; from zskl.serve import app; app.AT_ONCE = None"
+ALONE = "from zskl.serve import predictions; predictions._batch_size = lambda listed, cost: 1"
+ROUTED = f"{ALONE}; from zskl.serve import app; app.PREDICT_REQUEST = None"
 VERSIONS = {"as it is": "", "rows one at a time": ALONE, "one at a time, by FastAPI's route": ROUTED}
 COLUMNS = (
     ("a second", "per_second", 0),

@@ -24,7 +24,7 @@ import zskl
 from machine import keep
 from serve_load import model_file, requests
 from zskl.serve import app, predictions, responses
-from zskl.serve import requests as requestss
+from zskl.serve import requests as bodies
 from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import PredictionOptions, PredictionRequest
@@ -71,26 +71,26 @@ async def answered(guarded: GuardMiddleware, sent: list[bytes], together: int) -
 
 def measured(service: Service) -> dict[str, Any]:
     sent = [one.split(b"\r\n\r\n", 1)[1] for one in requests("JSON")]
-    model, limits, book, options = service.classes.model, service.limits, service.book, PredictionOptions()
+    model, limits, snapshot, options = service.classes.model, service.limits, service.snapshot, PredictionOptions()
     guarded = GuardMiddleware(app.build_app(service), None, ["localhost"], limits)
-    read = [requestss.parse_body(PredictionRequest, body, limits).rows or [] for body in sent]
-    X = np.concatenate([requestss.rows_from_lists(rows, None, model, limits) for rows in read])
-    answer = predictions.predict_rows(book, X[:1], options)
+    read = [bodies.parse_body(PredictionRequest, body, limits).rows or [] for body in sent]
+    X = np.concatenate([bodies.rows_from_lists(rows, None, model, limits) for rows in read])
+    answer = predictions.predict_rows(snapshot, X[:1], options)
     steps = {
-        "JSON → lists": quickest(lambda k: requestss.parse_body(PredictionRequest, sent[k % len(sent)], limits)),
+        "JSON → lists": quickest(lambda k: bodies.parse_body(PredictionRequest, sent[k % len(sent)], limits)),
         "lists → checked float32": quickest(
-            lambda k: requestss.rows_from_lists(read[k % len(sent)], None, model, limits)
+            lambda k: bodies.rows_from_lists(read[k % len(sent)], None, model, limits)
         ),
         "answer → JSON": quickest(lambda k: responses.json_response(answer)),
     }
-    scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(book, X[:n], options)) / n for n in TOGETHER}
+    scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(snapshot, X[:n], options)) / n for n in TOGETHER}
     whole = {n: asyncio.run(answered(guarded, sent, n)) for n in TOGETHER}
-    most, route = predictions.QUICK, app.AT_ONCE
-    predictions.QUICK, app.AT_ONCE = 0, ("", "", b"")
+    batch_size, route = predictions._batch_size, app.PREDICT_REQUEST
+    predictions._batch_size, app.PREDICT_REQUEST = lambda listed, cost: 1, ("", "", b"")
     try:
         before = asyncio.run(answered(guarded, sent, 8))
     finally:
-        predictions.QUICK, app.AT_ONCE = most, route
+        predictions._batch_size, app.PREDICT_REQUEST = batch_size, route
     return {"steps": steps, "scoring": scoring, "whole": whole, "before": before}
 
 

@@ -16,9 +16,8 @@ from zskl import datasets, methods, selection
 from zskl.experiments.unit import unit_seed
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins
-from zskl.selection.calibration import choose_engine
-from zskl.selection.class_folds import prepare_material
-from zskl.selection.grid_search import examine_settings, plan_search
+from zskl.selection.class_folds import prepare_fold_data
+from zskl.selection.grid_search import choose_engine, examine_settings, plan_search
 from zskl.selection.search_results import SCORINGS, is_wide, judge_settings
 
 
@@ -48,7 +47,7 @@ def compared(data: datasets.Dataset, method: str, seed: int, device: str | None)
     X, y = data.samples("trainval")
     state = {"random_state": unit_seed(data.name, method, seed), "device": device}
     estimator = methods.build(method, {k: v for k, v in state.items() if k in methods.build(method).get_params()})
-    shared = prepare_material(estimator, X, y, data.signatures, selection.folds(data))
+    shared = prepare_fold_data(estimator, X, y, data.signatures, selection.folds(data))
     planned = plan_search(shared, methods.find(method).grid)
     found = examine_settings(planned, choose_engine("auto", estimator, X))
     folds, settings = list(shared.folds), planned.settings

@@ -16,7 +16,7 @@ from shapes import BATCH, Problem
 from zskl import ZeroShotKernelClassifier
 from zskl.estimators._inputs import Training
 from zskl.estimators.kernel_classifier import make_cpu_step, make_step
-from zskl.training import solver
+from zskl.training import _cpu_step, solver
 
 KERNEL = {"kernel": "gaussian", "sigma": 1.0, "repulsion": 1.0, "batch_size": BATCH}
 Way = Callable[[int], object]
@@ -78,7 +78,7 @@ def floor(data: Problem, by_columns: bool = False) -> Way:
     joint, below, products = matrix(d, n + q), buffer(n + q, p), buffer(n + q, n + q)
     M, N, Yt, X = buffer(p, p), buffer(p, p), np.ascontiguousarray(Y.T), data.X[:n].copy()
     placed, moved = (array.reshape(p, d).T if by_columns else array for array in (W, G))
-    walk = solver.compiled_update() or solver.update_in_blocks
+    walk = _cpu_step.compiled_update() or _cpu_step.update_in_blocks
     constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
 
     def run(steps: int) -> None:

@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from zskl import datasets, methods
 from zskl._arrays import make_generator
 from zskl.datasets import Dataset
-from zskl.serve.classes import Book, name_classes_by_text
+from zskl.serve.classes import ClassSnapshot, name_classes_by_text
 from zskl.serve.predictions import predict_rows
 from zskl.serve.requests import Features
 from zskl.serve.schemas import PredictionOptions
-from zskl.serve.teaching import Example, Lessons
+from zskl.serve.store import MarkedExample, TeachingState
 
 MARKS = (0, 1, 3, 5)
 
 
-def answers(book: Book, X: Features, candidates: list[str] | None) -> list[str]:
+def answers(snapshot: ClassSnapshot, X: Features, candidates: list[str] | None) -> list[str]:
     """The class of each row, among these or among all classes."""
-    told = predict_rows(book, X, PredictionOptions(top=1, candidates=candidates))
+    told = predict_rows(snapshot, X, PredictionOptions(top=1, candidates=candidates))
     return [one["class"] for one in told["predictions"]]
 
 
@@ -52,15 +52,15 @@ def measured(model: Any, data: Dataset, seed: int) -> list[tuple[float, float, f
     X, y = np.asarray(data.X[rows], np.float32), [str(label) for label in data.y[rows].tolist()]
     order, most = drawn(y, seed), max(MARKS)
     rest = np.sort(np.concatenate([places[most:] for places in order.values()]))
-    unseen, true, before = sorted(order), [y[k] for k in rest], Book(model, {}, 0)
+    unseen, true, before = sorted(order), [y[k] for k in rest], ClassSnapshot(model, {}, 0)
     marked = [k for places in order.values() for k in places[:most].tolist()]
     guesses = dict(zip(marked, answers(before, X[marked], unseen), strict=True))
     found = []
     for count in MARKS:
         chosen = [k for places in order.values() for k in places[:count].tolist()]
-        right = [Example(f"r{k}", y[k], True, X[k]) for k in chosen]
-        wrong = [Example(f"w{k}", guesses[k], False, X[k]) for k in chosen if guesses[k] != y[k]]
-        taught, both = (Book(model, {}, 0, Lessons(tuple(marks))) for marks in (right, [*right, *wrong]))
+        right = [MarkedExample(f"r{k}", y[k], True, X[k]) for k in chosen]
+        wrong = [MarkedExample(f"w{k}", guesses[k], False, X[k]) for k in chosen if guesses[k] != y[k]]
+        taught, both = (ClassSnapshot(model, {}, 0, TeachingState(tuple(marks))) for marks in (right, [*right, *wrong]))
         found.append(
             (
                 accuracy(answers(taught, X[rest], unseen), true),

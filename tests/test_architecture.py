@@ -27,7 +27,9 @@ FREE = (
     "serve/schemas",
 )  # a command, a route or a schema is used by what lists it, and nothing else
 # Modules that are not public and have one importer, each with the reason why it is apart; at most ten.
-APART = {}
+APART = {
+    "training._triton_kernels": "Triton compiles functions of modules that import it, and only a GPU needs it",
+}
 # File names that occur in two packages.
 TWICE = set()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +21,7 @@ from zskl.batch import predict
 from zskl.engines import Engine, each
 from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Unit
 
 pytestmark = pytest.mark.xdist_group("engines")  # workers, once started, serve all tests here
@@ -97,7 +99,7 @@ def test_a_task_that_is_done_before_its_turn_is_told_too():
     handed = SubmittedTasks(range(6), 2, told.append)
     assert told == [0, 1]
     for position in (4, 5, 0):  # then the workers are lost
-        handed.done(position)
+        handed.finish(position)
     assert told == [0, 1, 4, 5, 2]
 
 
@@ -157,14 +159,14 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
         list(each(held.fails, range(2), None, Engine("dask", workers=2)))
 
 
-# What runs on them ---------------------------------------------------------------------------------------------------
+# What runs on them
 
 
 def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
     units = [Unit("gaussian", 0, quick), Unit("gaussian-ort", 0, quick, calibrate=True), Unit("polynomial-6", 0, wild)]
-    pieces = [Piece(Source("digits"), digits, unit) for unit in units]
+    pieces = [SweepTask(DatasetSource("digits"), digits, unit) for unit in units]
     here = dict(sweep.run_sweep(pieces))
     with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         there = dict(sweep.run_sweep(pieces, engine, folder))
@@ -198,7 +200,7 @@ def test_shards_get_the_same_predictions_on_every_engine(engine, tmp_path):
         assert (tmp_path / "there" / f"{k}.npy.csv").read_bytes() == (tmp_path / "here" / f"{k}.npy.csv").read_bytes()
 
 
-# Addresses of Dask ---------------------------------------------------------------------------------------------------
+# Addresses of Dask
 
 
 def test_an_address_where_nobody_listens_is_refused_at_once(monkeypatch):
@@ -233,3 +235,24 @@ def test_data_are_sent_again_if_a_worker_dies_before_it_gets_them(dask, monkeypa
     monkeypatch.setattr(distributed.Client, "scatter", scatter)
     assert dict(each(held.size_of_task, range(2), (np.ones(3),), dask)) == dict.fromkeys(range(2), ("ndarray", 3.0))
     assert len(asked) == 2
+
+
+def test_threads_hear_their_own_remarks_and_leave_the_logger_as_it_was():
+    logger = logging.getLogger(engines.LIBRARY)
+    before, meet, found = logger.propagate, threading.Barrier(3), {}
+
+    def work(_, task):
+        meet.wait()
+        logging.getLogger("zskl.selection").warning("task %d", task)
+        meet.wait()
+
+    def run(task):
+        _, found[task] = engines.call_and_capture(work, None, task)
+
+    threads = [threading.Thread(target=run, args=(task,)) for task in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert {task: [one.text for one in said] for task, said in found.items()} == {k: [f"task {k}"] for k in range(3)}
+    assert logger.propagate is before

@@ -13,7 +13,7 @@ from platformdirs.unix import Unix
 
 from zskl import _files as files
 
-# Files ----------------------------------------------------------------------------------------------------------------
+# Files
 
 
 def give_up(written):
@@ -202,7 +202,7 @@ def test_a_folder_that_comes_between_two_steps_of_an_exchange_is_kept(tmp_path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
-# Cache folder ---------------------------------------------------------------------------------------------------------
+# Cache folder
 # Where the cache folder is, on each operating system.
 
 

@@ -15,6 +15,10 @@ from zskl.kernels import Cauchy, Gaussian, Kernel, Polynomial, squared_distances
 
 NAMES = kernels.names()
 POLYNOMIALS = [("polynomial", {"degree": degree, "bias": bias}) for degree in range(1, 7) for bias in (0.0, 0.8)]
+LACKING = sorted(set(NAMES) - set(textbook.KERNELS))
+assert not LACKING, (
+    f"add {', '.join(LACKING)} to KERNELS in tests/support/textbook.py: value and slope in one line each"
+)
 CASES = [(name, setting) for name in NAMES for setting in textbook.KERNELS[name].settings] + POLYNOMIALS
 
 
@@ -27,10 +31,11 @@ def as_column(values):
     return np.array(values, dtype=np.float64).reshape(-1, 1, 1)
 
 
-def slope_error(kernel, h=1e-5):
+def slope_error(kernel, h=1e-4):
     """The largest difference between the slope and central differences of the value, against the largest slope."""
     t = arguments(kernel)
-    expected = (kernel.value(t + h) - kernel.value(t - h)) / (2 * h)
+    near, far = (kernel.value(t + step) - kernel.value(t - step) for step in (h, 2 * h))
+    expected = (8 * near - far) / (12 * h)  # of fourth order, for kernels that are steep at 0
     return np.abs(kernel.slope(t) - expected).max() / np.abs(expected).max()
 
 
@@ -55,10 +60,13 @@ class InverseMultiquadric(Kernel):
         return -0.5 / self.sigma**2 * (1 + t / self.sigma**2) ** -1.5
 
 
-def test_every_kernel_has_a_twin():
-    assert set(textbook.KERNELS) == set(NAMES)
-    for name in NAMES:
-        assert kernels.get(name).radial == textbook.KERNELS[name].radial
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_is_public_and_has_a_twin(name):
+    kernel = kernels.get(name)
+    assert kernel.__name__ in kernels.__all__, f"add {kernel.__name__!r} to __all__ in src/zskl/kernels.py"
+    twin = "value and slope, one line each"
+    assert name in textbook.KERNELS, f"add {name!r} to KERNELS in tests/support/textbook.py: {twin}"
+    assert kernel.radial == textbook.KERNELS[name].radial
 
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
@@ -103,7 +111,7 @@ def test_torch_equals_numpy(name, setting, dtype):
         assert_close(found.numpy(), expected, FORMULA.of(dtype))
 
 
-# Table 1 --------------------------------------------------------------------------------------------------------------
+# Table 1
 
 PRINTED = {  # the last column of the paper's Table 1, as printed: ∂k/∂W for x (d,), y (p,), W (d, p)
     "gaussian": lambda x, y, W, sigma: (
@@ -129,7 +137,7 @@ def check_table_1(kernel):
         assert_close(kernel.slope(t) * inner, printed, SUMS.double)
 
 
-@pytest.mark.parametrize(("name", "setting"), CASES)
+@pytest.mark.parametrize(("name", "setting"), [case for case in CASES if case[0] in PRINTED])
 def test_derivatives_of_table_1_follow_from_the_slope(name, setting):
     check_table_1(kernels.build(name, setting))
 
@@ -139,7 +147,7 @@ def test_the_check_of_table_1_catches_a_wrong_sign():
         check_table_1(UphillGaussian(0.7))
 
 
-# Distances ------------------------------------------------------------------------------------------------------------
+# Distances
 
 
 def test_squared_distances_equal_the_loop():
@@ -156,7 +164,7 @@ def test_squared_distances_are_never_negative():
     assert squared_distances(norms, A @ A.T, norms.T).min() == 0
 
 
-# Parameters -----------------------------------------------------------------------------------------------------------
+# Parameters
 
 
 @pytest.mark.parametrize("kernel", [Gaussian, Cauchy])
@@ -184,7 +192,7 @@ def test_parameters_at_the_border_are_welcome():
     assert Gaussian(np.float64(1e-3)).sigma == 1e-3
 
 
-# Stacks ---------------------------------------------------------------------------------------------------------------
+# Stacks
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,7 +211,7 @@ def test_a_stack_shares_what_is_no_number():
         kernels.stack([Polynomial(2), Polynomial(4)], as_column)
 
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,20 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from textbook import random_scores, slow_accuracies, slow_mean, slow_per_class, slow_point
-from tolerances import SUMS, assert_close
 from zskl import metrics
-from zskl.metrics import uncertainty
 from zskl.metrics.seen_unseen import (
     Sides,
+    best_constant,
     best_scores,
     gaps_from_best,
     row_gaps,
     row_margins,
-    seen_unseen_curve,
     trace_curves,
 )
 
-# Metrics --------------------------------------------------------------------------------------------------------------
+# Metrics
 
 # accuracy per class
 
@@ -167,7 +164,7 @@ def test_shapes_that_do_not_fit_are_refused():
         metrics.incoherence(np.ones(3))
 
 
-# Probabilities --------------------------------------------------------------------------------------------------------
+# Probabilities
 
 
 def test_expected_calibration_error_against_a_loop():
@@ -197,7 +194,7 @@ def test_coverage_and_accuracy_against_a_loop():
     assert np.isnan(metrics.coverage_accuracy([0.5], [True], [0.9])[1][0])
 
 
-def test_probabilities_that_are_none():
+def test_wrong_probabilities_are_refused():
     with pytest.raises(ValueError, match="expected probabilities"):
         metrics.expected_calibration_error([1.5], [True])
     with pytest.raises(ValueError, match="two vectors of one length"):
@@ -206,7 +203,7 @@ def test_probabilities_that_are_none():
         metrics.expected_calibration_error([0.5], [True], bins=0)
 
 
-# Row gaps -------------------------------------------------------------------------------------------------------------
+# Row gaps
 # What is kept of rows of scores: the same from tensors as from arrays, and as a slow loop finds it.
 
 SEEN = np.array([True, False, True, False, False])
@@ -257,7 +254,7 @@ def test_gaps_are_read_from_best_scores():
     assert largest.tolist() == [max(a, b) for a, b in best]
 
 
-# Seen unseen ----------------------------------------------------------------------------------------------------------
+# Seen unseen
 # The seen–unseen curve and its margins against argmax: problems solved by hand, ties, planted faults.
 
 
@@ -400,7 +397,7 @@ def test_planted_fault_forgetting_the_class_sizes_is_caught():
         ({"scores": np.zeros(4)}, r"scores have shape \(4,\)"),
     ],
 )
-def test_curve_refuses(change, sentence):
+def test_wrong_arguments_of_a_curve_are_refused(change, sentence):
     arguments = dict(zip(("scores", "y_true", "candidates", "seen"), small_problem(), strict=True))
     with pytest.raises(ValueError, match=sentence):
         metrics.seen_unseen_curve(**(arguments | change))
@@ -479,122 +476,44 @@ def test_without_a_point_that_gets_both_sides_right_the_constant_is_zero():
     assert curve.best() == (0.0, 0.0)
 
 
-# Bootstrap ------------------------------------------------------------------------------------------------------------
+# Bootstrap
 # The bootstrap against loops, against all draws of a tiny case, and against the known variance.
 
-SIZES = np.array([3, 1, 4, 2])
+
+def test_the_constant_is_zero_if_no_answer_is_right():
+    scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
+    constant, harmonic = best_constant([row_margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
+    assert (constant, harmonic.tolist()) == (0.0, [0.0])
 
 
-def _slow_means(outcomes, sizes, times):
-    """One draw by loops: `times` says how often it takes each row."""
-    total, row = 0.0, 0
-    for size in sizes:
-        for _ in range(size):
-            total += times[row] * outcomes[row] / size / len(sizes)
-            row += 1
-    return total
+@pytest.mark.parametrize("seed", range(5))
+def test_the_constant_is_the_best_of_all_for_all_folds_together(seed):
+    cases = [random_scores(10 * seed + k, n=40) for k in range(3)]
+    constant, harmonic = best_constant([row_margins(*case) for case in cases])
+    reached = [metrics.harmonic_mean(*slow_accuracies(*case, constant)) for case in cases]
+    np.testing.assert_allclose(harmonic, reached, atol=1e-12)
+    for other in np.arange(-6, 6, 0.05) + 0.013:
+        assert (
+            np.mean(reached)
+            >= np.mean([metrics.harmonic_mean(*slow_accuracies(*case, other)) for case in cases]) - 1e-12
+        )
 
 
-def test_means_of_draws_are_those_of_a_loop_over_the_rows_drawn():
-    rng = np.random.default_rng(0)
-    outcomes = rng.random((10, 2))
-    found = uncertainty.draw_means(outcomes, SIZES, seed=3, draws=20)
-    (times,) = uncertainty.draw_counts(SIZES, 3, 20)
-    slow = [[_slow_means(outcomes[:, k], SIZES, times[draw]) for k in range(2)] for draw in range(20)]
-    assert_close(found, np.array(slow), SUMS.single)
+def test_one_fold_agrees_with_the_curve():
+    scores, own, is_seen = random_scores(1)
+    curve = metrics.seen_unseen_curve(scores, own, np.arange(7), is_seen)
+    assert best_constant([row_margins(scores, own, is_seen)])[1][0] == pytest.approx(curve.best()[1])
 
 
-def test_a_draw_takes_as_many_classes_as_there_are_and_of_each_as_many_rows_as_it_has():
-    (times,) = uncertainty.draw_counts(SIZES, 0, 500)
-    by_class = np.add.reduceat(times, [0, 3, 4, 8], axis=1)
-    often = by_class / SIZES  # how often each class was drawn
-    assert np.array_equal(often, often.round())
-    assert np.all(often.sum(axis=1) == len(SIZES))
-    assert often.min() == 0
-    assert often.max() >= 3
+def test_the_constant_fits_any_scale_of_scores():
+    cases = [random_scores(k) for k in range(3)]
+    constant, harmonic = best_constant([row_margins(*case) for case in cases])
+    for scale in (1e-6, 1e6):
+        other, same = best_constant([row_margins(scores * scale, own, seen) for scores, own, seen in cases])
+        assert other == pytest.approx(constant * scale)
+        np.testing.assert_allclose(same, harmonic)
 
 
-def test_draws_do_not_depend_on_what_is_averaged_or_how_they_are_cut_into_blocks(monkeypatch):
-    one = uncertainty.draw_means(np.eye(10), SIZES, seed=1, draws=30)
-    assert np.array_equal(one[:, :3], uncertainty.draw_means(np.eye(10)[:, :3], SIZES, seed=1, draws=30))
-    assert not np.array_equal(one, uncertainty.draw_means(np.eye(10), SIZES, seed=2, draws=30))
-    monkeypatch.setattr(uncertainty, "BLOCK", 100)
-    assert [len(block) for block in uncertainty.draw_counts(SIZES, 1, 25)] == [10, 10, 5]
-
-
-def test_frequencies_are_those_of_all_draws_of_a_tiny_case():
-    """Classes of 2 and 1 rows, right: [1, 0] and [0]. All choices of classes, then of rows, are equally likely."""
-    right, expected = [[1, 0], [0]], Counter()
-    for classes in product(range(2), repeat=2):
-        picks = [list(product(right[c], repeat=len(right[c]))) for c in classes]
-        for rows in product(*picks):
-            share = 1 / 4 / np.prod([len(one) for one in picks])
-            expected[float(np.mean([np.mean(one) for one in rows]))] += share
-    found = uncertainty.draw_means([[1], [0], [0]], [2, 1])[:, 0]
-    assert set(found.tolist()) == set(expected)
-    for value, share in expected.items():
-        assert abs(np.mean(found == value) - share) < 4 * np.sqrt(share / len(found)), value
-
-
-def _twelve():
-    """Which rows of twelve classes are right, their accuracies, and the variance of the mean."""
-    rng = np.random.default_rng(0)
-    right = rng.random(96) < np.repeat(rng.random(12), 8)
-    p = right.reshape(12, 8).mean(axis=1)
-    return right, p, (p.var() + np.mean(p * (1 - p) / 8)) / 12
-
-
-def test_the_variance_is_that_between_classes_and_within_them():
-    sizes = np.full(12, 8)
-    right, p, expected = _twelve()
-    found = uncertainty.draw_means(right[:, None], sizes)[:, 0]
-    assert found.var() == pytest.approx(expected, rel=0.06)  # 10 000 draws: a standard error of 0.014
-    assert found.mean() == pytest.approx(p.mean(), abs=4 * np.sqrt(expected / len(found)))
-    low, high = uncertainty.bootstrap_interval(found)
-    assert low < p.mean() < high
-    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(expected), rel=0.1)
-
-
-def test_draws_of_rows_alone_would_be_found(monkeypatch):
-    """The planted fault: every draw takes each class once."""
-
-    class Faulty:
-        def __init__(self, *seed):
-            self.rng = np.random.default_rng(seed)
-
-        def integers(self, high, size, dtype=np.int64):
-            every = np.arange(high) if isinstance(size, tuple) else self.rng.integers(high, size=size, dtype=dtype)
-            return np.broadcast_to(every, size)
-
-    monkeypatch.setattr(uncertainty, "make_generator", Faulty)
-    right, _, expected = _twelve()
-    assert uncertainty.draw_means(right[:, None], np.full(12, 8)).var() < expected / 2
-
-
-def test_an_area_of_levels_is_that_of_the_curve():
-    rng = np.random.default_rng(0)
-    candidates, is_seen = np.arange(4), np.array([True, True, False, False])
-    y, scores = np.repeat(candidates, 5), rng.random((20, 4))
-    order = np.argsort(gap := scores[:, :2].max(axis=1) - scores[:, 2:].max(axis=1))
-    side = np.where(is_seen[y][:, None], scores[:, :2], scores[:, 2:])
-    right = np.argmax(side, axis=1) == y % 2
-    lost, gained = (right & is_seen[y])[order] / 10, (right & ~is_seen[y])[order] / 10
-    assert len(np.unique(gap)) == 20
-    assert_close(
-        uncertainty.area_from_levels(lost, gained), seen_unseen_curve(scores, y, candidates, is_seen).area, SUMS.double
-    )
-
-
-def test_rows_without_a_class_are_refused():
-    with pytest.raises(ValueError, match="shape \\(3, 1\\) for classes of 4 rows"):
-        uncertainty.draw_means(np.zeros((3, 1)), [2, 2])
-    with pytest.raises(ValueError, match="at least one row of each class"):
-        uncertainty.draw_means(np.zeros((2, 1)), [2, 0])
-
-
-@pytest.mark.parametrize(("classes", "share"), [(3, 25), (5, 16), (10, 10), (50, 6)])
-def test_differences_that_are_nothing_look_clear_as_often_as_the_docs_say(classes, share):
-    """docs/uncertainty.md; the noise of rows left out, since every class has one."""
-    nothing = np.random.default_rng(classes).normal(size=(classes, 2000))
-    low, high = np.percentile(uncertainty.draw_means(nothing, [1] * classes, draws=2000), [2.5, 97.5], axis=0)
-    assert 100 * np.mean((low > 0) | (high < 0)) == pytest.approx(share, abs=2)
+def test_constant_is_zero_if_unseen_rows_are_never_right():
+    scores = np.array([[1.0, 0.0, 0.0, 0.0]])
+    assert best_constant([row_margins(scores, np.array([1]), np.array([True, True, False, False]))])[0] == 0.0

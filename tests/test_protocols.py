@@ -14,7 +14,7 @@ from zskl.baselines import ESZSL
 from zskl.datasets import Dataset, make_synthetic
 from zskl.estimators._class_means_adapt import AdaptationSettings
 
-# Protocols ------------------------------------------------------------------------------------------------------------
+# Protocols
 
 
 class Dot:
@@ -253,7 +253,7 @@ def test_a_model_fitted_with_column_names_gets_them_again():
         assert found == pytest.approx(expected, abs=0.01)  # another layout, another rounding: a few rows of hundreds
 
 
-# Evidence -------------------------------------------------------------------------------------------------------------
+# Evidence
 # Examples and unlabelled rows in the protocols: what is drawn, what is scored, what is said, and what cannot leak.
 
 DATA = datasets.make_synthetic(8, 4, 10, 12, 6, noise=0.8)
@@ -358,11 +358,11 @@ def test_labels_of_unlabelled_rows_are_never_read(model):
         noisy[rows] = rng.choice(classes, len(rows))
     other = replace(DATA, y=noisy)
     for mode in protocols.UNLABELLED:
-        one, two = (answers(protocols.give_evidence(model, data, unlabelled=mode)) for data in (DATA, other))
+        one, two = (answers(protocols.prepare_model(model, data, unlabelled=mode)) for data in (DATA, other))
         np.testing.assert_array_equal(one, two)
-        assert not np.array_equal(one, answers(protocols.Given(model)))  # it did adapt
+        assert not np.array_equal(one, answers(protocols.PreparedModel(model)))  # it did adapt
         assert protocols.zsl(model, DATA, unlabelled=mode) != protocols.zsl(model, other, unlabelled=mode)
-    taught = [answers(protocols.give_evidence(model, data, shots=1)) for data in (DATA, other)]
+    taught = [answers(protocols.prepare_model(model, data, shots=1)) for data in (DATA, other)]
     assert not np.array_equal(*taught)  # shots do read theirs
 
 
@@ -397,7 +397,7 @@ def test_class_means_are_taught_and_adapt_and_decline_without_a_promise():
     ],
 )
 @pytest.mark.parametrize("protocol", [protocols.zsl, protocols.gzsl])
-def test_refusals(protocol, settings, words):
+def test_examples_and_unlabelled_rows_that_cannot_be_given_are_refused(protocol, settings, words):
     with pytest.raises(ValueError, match=words):
         protocol(fitted(), DATA, **settings)
 

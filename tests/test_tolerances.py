@@ -47,11 +47,8 @@ def test_the_condition_of_a_fit_is_that_of_the_table(kernel, loss):
         assert_close(steps[-2], W, FIT.single)
 
 
-def test_other_arithmetic_is_tried_on_every_file_that_uses_the_table():
-    tests = Path(__file__).parent
-    tried = [tests / name for name in portable.NUMERICAL.split()]
-    assert [place for place in tried if not place.exists()] == []
-    elsewhere = {"paper", "serve"}  # through processes, with numbers of the others
-    for file in tests.rglob("test_*.py"):
-        if "from tolerances import" in file.read_text("utf-8") and file.relative_to(tests).parts[0] not in elsewhere:
-            assert any(file.is_relative_to(place) for place in tried), file
+def test_other_arithmetic_is_tried_on_numerical_tests():
+    tried = portable.numerical_tests()
+    assert all(place.exists() for place in tried)
+    assert Path(__file__) in tried
+    assert Path(__file__).with_name("training") in tried

@@ -28,17 +28,21 @@ from zskl._validation import check_count, check_option
 
 __all__ = ["Engine", "each", "opened", "slots"]
 
-
-# Engine ---------------------------------------------------------------------------------------------------------------
-# What an engine is, and what its kinds share.
-
+log = logging.getLogger(__name__)
 ENGINES = ("loky", "dask")
 DEATHS = 3  # workers that may die in a row without finishing a task
+MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
+IDLE = 3600  # seconds until an idle process ends; the default, 300, is less than some fits between two searches
+LOOK_EVERY = 0.5  # seconds between two looks at the process that started a worker
 PATIENCE = 60.0  # seconds for a scheduler to answer, on a busy machine; if nobody listens, we do not wait
 FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
+SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
+LIBRARY = "zskl"  # the logger above all of ours
+_LOCK = threading.Lock()
+_LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
 
 Task: TypeAlias = Callable[[Any, Any], Any]
-Started: TypeAlias = Callable[[int], object] | None
+Started: TypeAlias = Callable[[int], object]
 Results: TypeAlias = Generator[tuple[int, Any], None, None]
 
 
@@ -108,6 +112,129 @@ class LostError(Exception):
     """Workers have died during tasks that the engine does not repeat by itself."""
 
 
+def slots(engine: Engine) -> int:
+    """Tell how many tasks an engine runs at once.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine. If it has an address, the cluster there is asked.
+
+    Returns
+    -------
+    int
+        The number of tasks.
+
+    Examples
+    --------
+    >>> from zskl import engines
+    >>> engines.slots(engines.Engine(workers=3))
+    3
+    """
+    if engine.address is None:
+        return engine.processes
+    with _connect(engine) as client:
+        return sum(client.nthreads().values())
+
+
+@contextmanager
+def opened(engine: Engine) -> Iterator[Engine]:
+    """Keep a cluster running for several calls of `each`.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine. A Dask engine without an address gets a cluster on this machine, which ends with the block.
+
+    Yields
+    ------
+    Engine
+        The engine to give to `each`.
+
+    Examples
+    --------
+    >>> from operator import mul
+    >>> from zskl import engines
+    >>> with engines.opened(engines.Engine(workers=1)) as ready:
+    ...     [list(engines.each(mul, [factor], 7, ready)) for factor in (2, 3)]
+    [[(0, 14)], [(0, 21)]]
+    """
+    if engine.name == "dask" and engine.address is None:
+        with start_local_cluster(engine) as ready:
+            yield ready
+    else:
+        yield engine
+
+
+def each(
+    function: Task,
+    tasks: Sequence[Any],
+    shared: Any = None,
+    engine: Engine | None = None,
+    started: Started | None = None,
+) -> Results:
+    """Call a function with every task, and give the results as they finish.
+
+    An exception in a task ends the iteration with its own type and message. If a worker dies, its task goes to another
+    one. If more than three workers in a row die without a result, the iteration ends with a RuntimeError. What a task
+    logs or warns of on a worker is said again in this process.
+
+    Parameters
+    ----------
+    function : callable
+        Called as function(shared, task). Workers find it by its name in its module.
+    tasks : sequence
+        The tasks.
+    shared : object, default=None
+        What all tasks read, such as arrays and data frames. Each worker gets it once, read-only.
+    engine : Engine, default=None
+        Where the tasks run. None, or an engine with one process, runs them here, in order.
+    started : callable, default=None
+        Called with the position of each task when it is handed out, for a display.
+
+    Yields
+    ------
+    position : int
+        The position of a task in `tasks`; each comes once.
+    result : object
+        What the function returned for it.
+
+    Examples
+    --------
+    >>> from operator import add
+    >>> from zskl import engines
+    >>> dict(engines.each(add, [1, 2, 3], shared=10))
+    {0: 11, 1: 12, 2: 13}
+    """
+    started = started or (lambda position: None)
+    if engine is None or (engine.address is None and (len(tasks) < 2 or slots(engine) == 1)):
+        for position, task in enumerate(tasks):
+            started(position)
+            yield position, function(shared, task)
+        return
+    log.info("%d tasks go to %s", len(tasks), engine)
+    run = {"loky": run_in_processes, "dask": run_on_dask}[engine.name]
+    call = partial(call_and_capture, function)
+    pending, deaths = dict(enumerate(tasks)), 0
+    with opened(engine) as ready:
+        while pending:
+            try:
+                with closing(run(call, dict(pending), shared, ready, started)) as results:
+                    for position, (value, remarks) in results:
+                        del pending[position]
+                        deaths = 0
+                        repeat_remarks(remarks)
+                        yield position, value
+            except LostError as error:
+                deaths += 1
+                if deaths > DEATHS:
+                    last = f" (the last: {error})" if str(error) else ""
+                    raise EngineError(
+                        f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task{last}: "
+                        "give each more memory, or use fewer workers"
+                    ) from None
+
+
 @contextmanager
 def ignore_interrupts() -> Iterator[None]:
     """Processes and threads that start in this block do not get Ctrl-C: this process gets it, and ends them. A Ctrl-C
@@ -122,65 +249,18 @@ def ignore_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
 
 
-def report_result(started: Started, position: int) -> None:
-    if started is not None:
-        started(position)
-
-
-def call_task(function: Task, shared: Any, task: Any) -> Any:
-    """Run a task on a worker of a cluster. As many tasks as cores run there, so each gets one thread."""
-    with threadpool_limits(limits=1):
-        return function(shared, task)
-
-
-def missing_package_error(name: str, extra: str) -> ValueError:
-    return ValueError(f"engine is {extra!r}, which needs the package {name!r}: pip install 'zskl[{extra}]'")
-
-
-# Parent ---------------------------------------------------------------------------------------------------------------
-# A worker process that ends when the process that started it has ended, in any way.
-
-LOOK_EVERY = 0.5  # seconds between two looks
-
-
-def watch_parent(parent: int) -> None:
-    """Called in a new worker: ends it at once when the process `parent` is gone. Files are written whole or not at all,
-    so nothing half-written stays.
-
-    Windows does not report that a parent has ended: there a worker ends when it next asks for a task. And Ctrl-C goes
-    to workers too: they ignore it, since the process that started them ends them.
-    """
-    if os.name == "posix":
-        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
-    else:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _exit_with(parent: int) -> None:
-    while os.getppid() == parent:  # a process whose parent ends gets another one
-        time.sleep(LOOK_EVERY)
-    os._exit(1)
-
-
-# Processes ------------------------------------------------------------------------------------------------------------
-# Processes of this machine, run by joblib on loky.
-
-MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
-IDLE = 3600  # seconds until an idle process ends; the default, 300, is less than some fits between two searches
-
-
-def _call_numbered(position: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
-    return position, function(shared, task)
+# Processes of this machine
 
 
 def run_in_processes(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
     """joblib writes large arrays of `shared` to a file once, and each process maps it."""
-    workers = max(2, min(engine.processes, len(tasks)))  # 1 would mean this process, which a task must not crash
+    # One worker would mean this process, which a task must not crash.
+    workers = max(2, min(engine.processes, len(tasks)))
     threads = max(1, joblib.cpu_count() // workers)
 
     def calls() -> Iterator[Any]:
         for position, task in tasks.items():
-            report_result(started, position)
+            started(position)
             yield joblib.delayed(_call_numbered)(position, function, shared, task)
 
     watched = {"initializer": watch_parent, "initargs": (os.getpid(),)}
@@ -197,14 +277,34 @@ def run_in_processes(function: Task, tasks: dict[int, Any], shared: Any, engine:
         raise LostError from error
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about tasks that are abandoned, which is what we want here
+            # joblib warns of tasks that are abandoned, which is what we want here.
+            warnings.simplefilter("ignore")
             results.close()
 
 
-# Dask cluster ---------------------------------------------------------------------------------------------------------
-# A Dask cluster: the one at an address, or one on this machine.
+def _call_numbered(position: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
+    return position, function(shared, task)
 
-SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
+
+def watch_parent(parent: int) -> None:
+    """Called in a new worker: ends it at once when the process `parent` is gone. Files are written whole or not at all,
+    so nothing half-written stays."""
+    if os.name == "posix":
+        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    # Windows does not report that a parent has ended: there a worker ends when it next asks for a task. And Ctrl-C goes
+    # to workers too, which must leave it to the process that started them.
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _exit_with(parent: int) -> None:
+    # A process whose parent ends gets another one.
+    while os.getppid() == parent:
+        time.sleep(LOOK_EVERY)
+    os._exit(1)
+
+
+# A Dask cluster: the one at an address, or one on this machine
 
 
 @contextmanager
@@ -220,7 +320,8 @@ def start_local_cluster(engine: Engine) -> Iterator[Engine]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # the address of its HTTP server, which runs even without a dashboard
+            # The HTTP server runs even without a dashboard.
+            dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         )
@@ -228,16 +329,11 @@ def start_local_cluster(engine: Engine) -> Iterator[Engine]:
         yield replace(engine, address=cluster.scheduler_address, workers=None)
 
 
-def count_dask_slots(engine: Engine) -> int:
-    with _connect(engine) as client:
-        return sum(client.nthreads().values())
-
-
 def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise missing_package_error("distributed", "dask") from None
+        raise ValueError("engine is 'dask', which needs the package 'distributed': pip install 'zskl[dask]'") from None
     return distributed
 
 
@@ -275,12 +371,13 @@ def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engi
     with _connect(engine) as client:
         try:
             data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
-        except OSError as error:  # a worker died while the data was sent
+        except OSError as error:
+            # A worker died while the data was sent.
             raise LostError from error
         futures = {
             client.submit(call_task, function, data, task, pure=False): position for position, task in tasks.items()
         }
-        handed = SubmittedTasks(tasks, sum(client.nthreads().values()), started)
+        submitted = SubmittedTasks(tasks, sum(client.nthreads().values()), started)
         try:
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 position = futures[future]
@@ -291,11 +388,12 @@ def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engi
                         f"task {position} ran on {error.allowed_failures + 1} Dask workers when they died: give "
                         "each more memory, or read their logs"
                     ) from None
-                except distributed.client.FutureCancelledError as error:  # the shared data, or the scheduler, is gone
+                except distributed.client.FutureCancelledError as error:
+                    # The shared data, or the scheduler, is gone.
                     raise LostError from error
                 del futures[future]
                 future.release()
-                handed.done(position)
+                submitted.finish(position)
                 yield position, value
         finally:
             client.cancel(list(futures), force=True)
@@ -311,27 +409,27 @@ class SubmittedTasks:
         self._waiting = dict.fromkeys(tasks)
         self._started = started
         for position in list(self._waiting)[:slots]:
-            self._tell(position)
+            self._start(position)
 
-    def done(self, position: int) -> None:
+    def finish(self, position: int) -> None:
         if position in self._waiting:
-            self._tell(position)
+            self._start(position)
         elif self._waiting:
-            self._tell(next(iter(self._waiting)))
+            self._start(next(iter(self._waiting)))
 
-    def _tell(self, position: int) -> None:
+    def _start(self, position: int) -> None:
         del self._waiting[position]
-        report_result(self._started, position)
+        self._started(position)
 
 
-# Remarks --------------------------------------------------------------------------------------------------------------
-# What a task on a worker logs or warns of travels back with its result, and is said again in the asking process.
-#
-# A worker writes to nobody's log. Many workers would say the same thing many times, past any display.
+def call_task(function: Task, shared: Any, task: Any) -> Any:
+    """Run a task on a worker of a cluster, with one thread, because as many tasks as cores run there."""
+    with threadpool_limits(limits=1):
+        return function(shared, task)
 
-LIBRARY = "zskl"  # the logger above all of ours
-_LOCK = threading.Lock()
-_LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
+
+# What a task on a worker logs or warns of travels back with its result, and is said again in the asking process. A
+# worker writes to nobody's log: many workers would say the same thing many times, past any display.
 
 
 @dataclass(frozen=True)
@@ -349,12 +447,13 @@ class Listener(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.heard: list[Remark] = []
+        self.remarks: list[Remark] = []
         self._thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread:  # other tasks may run beside this one
-            self.heard.append(Remark(record.getMessage(), record.name, record.levelno))
+        # Other tasks may run beside this one.
+        if record.thread == self._thread:
+            self.remarks.append(Remark(record.getMessage(), record.name, record.levelno))
 
 
 @contextmanager
@@ -386,8 +485,8 @@ def call_and_capture(function: Any, shared: Any, task: Any) -> tuple[Any, Sequen
     alone = threading.current_thread() is threading.main_thread()
     with capture_logs(listener), warnings.catch_warnings(record=True) if alone else nullcontext() as warned:
         value = function(shared, task)
-    listener.heard += [Remark(str(one.message), category=one.category) for one in warned or ()]
-    return value, tuple(dict.fromkeys(listener.heard))
+    listener.remarks += [Remark(str(one.message), category=one.category) for one in warned or ()]
+    return value, tuple(dict.fromkeys(listener.remarks))
 
 
 def repeat_remarks(remarks: Sequence[Remark]) -> None:
@@ -397,127 +496,3 @@ def repeat_remarks(remarks: Sequence[Remark]) -> None:
             logging.getLogger(one.logger).log(one.level, "%s", one.text)
         else:
             warnings.warn(one.text, one.category, stacklevel=4)
-
-
-# Engines --------------------------------------------------------------------------------------------------------------
-
-log = logging.getLogger(__name__)
-
-
-def slots(engine: Engine) -> int:
-    """Tell how many tasks an engine runs at once.
-
-    Parameters
-    ----------
-    engine : Engine
-        The engine. If it has an address, the cluster there is asked.
-
-    Returns
-    -------
-    int
-        The number of tasks.
-
-    Examples
-    --------
-    >>> from zskl import engines
-    >>> engines.slots(engines.Engine(workers=3))
-    3
-    """
-    if engine.address is None:
-        return engine.processes
-    return count_dask_slots(engine)
-
-
-@contextmanager
-def opened(engine: Engine) -> Iterator[Engine]:
-    """Keep a cluster running for several calls of `each`.
-
-    Parameters
-    ----------
-    engine : Engine
-        The engine. A Dask engine without an address gets a cluster on this machine, which ends with the block.
-
-    Yields
-    ------
-    Engine
-        The engine to give to `each`.
-
-    Examples
-    --------
-    >>> from operator import mul
-    >>> from zskl import engines
-    >>> with engines.opened(engines.Engine(workers=1)) as ready:
-    ...     [list(engines.each(mul, [factor], 7, ready)) for factor in (2, 3)]
-    [[(0, 14)], [(0, 21)]]
-    """
-    if engine.name == "dask" and engine.address is None:
-        with start_local_cluster(engine) as ready:
-            yield ready
-    else:
-        yield engine
-
-
-def each(
-    function: Task, tasks: Sequence[Any], shared: Any = None, engine: Engine | None = None, started: Started = None
-) -> Results:
-    """Call a function with every task, and give the results as they finish.
-
-    An exception in a task ends the iteration with its own type and message. If a worker dies, its task goes to another
-    one. If more than three workers in a row die without a result, the iteration ends with a RuntimeError. What a task
-    logs or warns of on a worker is said again in this process.
-
-    Parameters
-    ----------
-    function : callable
-        Called as function(shared, task). Workers find it by its name in its module.
-    tasks : sequence
-        The tasks.
-    shared : object, default=None
-        What all tasks read, such as arrays and data frames. Each worker gets it once, read-only.
-    engine : Engine, default=None
-        Where the tasks run. None, or an engine with one process, runs them here, in order.
-    started : callable, default=None
-        Called with the position of each task when it is handed out, for a display.
-
-    Yields
-    ------
-    position : int
-        The position of a task in `tasks`; each comes once.
-    result : object
-        What the function returned for it.
-
-    Examples
-    --------
-    >>> from operator import add
-    >>> from zskl import engines
-    >>> dict(engines.each(add, [1, 2, 3], shared=10))
-    {0: 11, 1: 12, 2: 13}
-    """
-    if engine is None or (engine.address is None and (len(tasks) < 2 or slots(engine) == 1)):
-        for position, task in enumerate(tasks):
-            report_result(started, position)
-            yield position, function(shared, task)
-        return
-    log.info("%d tasks go to %s", len(tasks), engine)
-    run = {"loky": run_in_processes, "dask": run_on_dask}[engine.name]
-    pending = dict(enumerate(tasks))
-    deaths = 0
-    with opened(engine) as ready:
-        while pending:
-            try:
-                with closing(
-                    run(partial(call_and_capture, function), dict(pending), shared, ready, started)
-                ) as results:
-                    for position, (value, remarks) in results:
-                        del pending[position]
-                        deaths = 0
-                        repeat_remarks(remarks)
-                        yield position, value
-            except LostError as error:
-                deaths += 1
-                if deaths > DEATHS:
-                    last = f" (the last: {error})" if str(error) else ""
-                    raise EngineError(
-                        f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task{last}: "
-                        "give each more memory, or use fewer workers"
-                    ) from None

@@ -1,4 +1,4 @@
-"""Fitted models in formats that other programs run."""
+"""Fitted models in formats that other programs run: ONNX graphs, and indexes for vector search."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
-import array_api_compat.numpy as of_numbers
+import array_api_compat.numpy as numpy_functions
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import _files as files
 from zskl import methods
-from zskl._arrays import to_numpy
+from zskl._arrays import NumPyArray, to_numpy
 from zskl._validation import check_option, list_values, to_plain
 from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
@@ -29,210 +29,30 @@ from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.estimators.search_vectors import SearchMap
 from zskl.version import __version__
 
-__all__ = ["Dimension", "Node", "Symbol", "Tape", "describe", "to_index", "to_onnx"]
-
-
-# Tape -----------------------------------------------------------------------------------------------------------------
-# The record of a formula: operators in order, and the constants that they use. It does not need the package onnx.
-
-
-@dataclass(frozen=True)
-class Node:
-    """One operator: the names of its inputs and outputs, and its attributes."""
-
-    operator: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: dict[str, Any]
-
-
-@dataclass
-class Tape:
-    """Nodes in order. A node uses inputs of the graph, constants, and outputs of nodes before it."""
-
-    nodes: list[Node] = field(default_factory=list)
-    constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
-
-    def constant(self, value: Any) -> str:
-        """The name of a constant. The same array is stored once."""
-        array = np.asarray(value)
-        for name, known in self.constants.items():
-            if known is array:
-                return name
-        name = f"constant_{len(self.constants)}"
-        self.constants[name] = array
-        return name
-
-    def write(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
-        """Append a node, and return the name of its first output."""
-        names = tuple(f"{operator}_{len(self.nodes)}" + "_more" * place for place in range(outputs))
-        self.nodes.append(Node(operator, inputs, names, attributes))
-        return names[0]
-
-
-# Symbol ---------------------------------------------------------------------------------------------------------------
-# An array without numbers: operators between it and arrays, and its parts.
-
-TRUTHS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # operators whose results are booleans
-
-
-@dataclass(frozen=True)
-class Dimension:
-    """A number of rows that is not known before the graph runs."""
-
-    name: str
-
-    def _unknown(self, *_: object) -> NoReturn:
-        raise TypeError(f"it depends on the number of rows of {self.name}")
-
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __float__ = __int__ = __index__ = __neg__ = _unknown
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _unknown
-
-
-Shape: TypeAlias = tuple[int | Dimension, ...]
-
-
-def _operator(name: str, swapped: bool = False) -> Callable[..., Symbol]:
-    return lambda *operands: elementwise(name, *operands[:: -1 if swapped else 1])
-
-
-class Symbol:
-    """An array whose values a graph will compute. Its type is known, and its shape except for numbers of rows."""
-
-    __array_ufunc__ = None  # so that NumPy leaves operators between its arrays and symbols to us
-    __hash__ = None  # type: ignore[assignment]
-    __iter__ = None
-
-    def __init__(self, tape: Tape, name: str, dtype: Any, shape: Shape) -> None:
-        self.tape, self.name, self.dtype, self.shape = tape, name, np.dtype(dtype), shape
-
-    def __array_namespace__(self, api_version: str | None = None) -> Any:
-
-        return SYMBOL_FUNCTIONS
-
-    def _no_number(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("it looks at the values themselves")
-
-    __array__ = __bool__ = __float__ = __int__ = __index__ = _no_number
-
-    __add__ = __radd__ = _operator("Add")
-    __mul__ = __rmul__ = _operator("Mul")
-    __sub__, __rsub__ = _operator("Sub"), _operator("Sub", swapped=True)
-    __truediv__, __rtruediv__ = _operator("Div"), _operator("Div", swapped=True)
-    __pow__, __rpow__ = _operator("Pow"), _operator("Pow", swapped=True)
-    __matmul__, __rmatmul__ = _operator("MatMul"), _operator("MatMul", swapped=True)
-    __lt__, __le__ = _operator("Less"), _operator("LessOrEqual")
-    __gt__, __ge__ = _operator("Greater"), _operator("GreaterOrEqual")
-    __neg__, __abs__ = _operator("Neg"), _operator("Abs")
-
-    def __eq__(self, other: Any) -> Any:
-        return elementwise("Equal", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return elementwise("Not", self == other)
-
-    def written(self, operator: str, *further: str, shape: Shape, dtype: Any = None, **attributes: Any) -> Symbol:
-        """One operator on this array. The type stays the same unless you name one."""
-        name = self.tape.write(operator, self.name, *further, **attributes)
-        return Symbol(self.tape, name, self.dtype if dtype is None else dtype, shape)
-
-    def astype(self, dtype: Any, copy: bool = False) -> Symbol:
-        number = {"float32": 1, "int64": 7, "float64": 11}.get(np.dtype(dtype).name)  # the numbers of types in ONNX
-        if number is None:
-            raise TypeError(f"it needs the type {np.dtype(dtype)}")
-        return self if self.dtype == dtype else self.written("Cast", shape=self.shape, dtype=dtype, to=number)
-
-    def clip(self, min: Any = None, max: Any = None) -> Symbol:
-        above = self if min is None else elementwise("Max", self, min)
-        return above if max is None else elementwise("Min", above, max)
-
-    @property
-    def T(self) -> Symbol:
-        if len(self.shape) != 2:
-            raise TypeError(f"it transposes an array of {len(self.shape)} dimensions")
-        return self.written("Transpose", shape=self.shape[::-1], perm=[1, 0])
-
-    mT = T
-
-    def __getitem__(self, key: Any) -> Symbol:
-        """New axes, a whole axis, a range of an axis of known length, or columns by number."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        missing = [slice(None)] * (len(self.shape) - sum(one is not None and one is not Ellipsis for one in keys))
-        dots = next((place for place, one in enumerate(keys) if one is Ellipsis), len(keys))
-        result = self
-        for axis, one in enumerate(keys[:dots] + missing + keys[dots + 1 :]):
-            result = _take_index(result, axis, one)
-        return result
-
-
-def _take_index(x: Symbol, axis: int, key: Any) -> Symbol:
-    before, after = x.shape[:axis], x.shape[axis + 1 :]
-    if key is None:
-        return x.written("Unsqueeze", x.tape.constant(np.array([axis])), shape=(*before, 1, *x.shape[axis:]))
-    if isinstance(key, slice) and key == slice(None):
-        return x
-    if isinstance(key, slice) and key.step in (None, 1):
-        start, stop, _ = key.indices(x.shape[axis])
-        ends = [x.tape.constant(np.array([value])) for value in (start, stop, axis)]
-        return x.written("Slice", *ends, shape=(*before, max(0, stop - start), *after))
-    if isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "iu":
-        numbers = x.tape.constant(key.astype(np.int64))
-        return x.written("Gather", numbers, shape=(*before, len(key), *after), axis=axis)
-    raise TypeError(f"it is indexed by {key!r}")
-
-
-def elementwise(operator: str, *operands: Any) -> Symbol:
-    """One operator on operands of one type: numbers take the type of the arrays, and arrays the wider type."""
-    numbers = [x for x in operands if isinstance(x, bool | int | float) and not isinstance(x, np.generic)]
-    arrays = [x for x in operands if isinstance(x, Symbol | np.ndarray | np.generic)]
-    if len(numbers) + len(arrays) < len(operands):
-        raise TypeError(f"it combines {' and '.join(_operand_kind(x) for x in operands)}")
-    tape = next(x.tape for x in arrays if isinstance(x, Symbol))
-    dtype = np.result_type(*[x.dtype for x in arrays], *numbers)
-    names = [operand_name(tape, x, dtype) for x in operands]
-    shapes: list[Shape] = [x.shape if isinstance(x, Symbol) else np.shape(x) for x in operands]
-    shape = _product(*shapes) if operator == "MatMul" else broadcast_shapes(*shapes)
-    return Symbol(tape, tape.write(operator, *names), np.bool_ if operator in TRUTHS else dtype, shape)
-
-
-def _operand_kind(x: Any) -> str:
-    return f"the number of rows of {x.name}" if isinstance(x, Dimension) else type(x).__name__
-
-
-def operand_name(tape: Tape, x: Any, dtype: Any) -> str:
-    """The name of a symbol, or of a constant with that value, in the given type."""
-    if isinstance(x, Symbol):
-        return (x if x.dtype == dtype else x.astype(dtype)).name
-    return tape.constant(np.asarray(x).astype(dtype, copy=False))
-
-
-def broadcast_shapes(*shapes: Shape) -> Shape:
-    width = max(len(shape) for shape in shapes)
-    result: list[int | Dimension] = []
-    for sizes in zip(*[(1,) * (width - len(shape)) + shape for shape in shapes], strict=True):
-        other = [size for size in sizes if size != 1] or [1]
-        if any(size != other[0] for size in other):
-            raise TypeError(f"it combines arrays of shapes {' and '.join(map(str, shapes))}")
-        result.append(other[0])
-    return tuple(result)
-
-
-def _product(a: Shape, b: Shape) -> Shape:
-    if len(a) != 2 or len(b) != 2 or a[1] != b[0]:
-        raise TypeError(f"it multiplies arrays of shapes {a} and {b}")
-    return a[0], b[1]
-
-
-# Onnx -----------------------------------------------------------------------------------------------------------------
-# A fitted model as an ONNX graph, scaling included: features (n, d) and signatures (c, p) → scores (n, c).
-#
-# The formulas are those that `compatibility` computes with. They run on symbols (`zskl.export.symbols`), in float32.
+__all__ = ["describe", "to_index", "to_onnx"]
 
 OPSET, IR_VERSION = 17, 8  # of 2022
 LIMIT = (2 << 30) - (1 << 20)  # bytes of arrays in a file: protobuf's 2 GiB, less room for the rest
 NEVER = ("sse",)  # kinds whose scores no graph of these operators computes
 METADATA = "zskl"  # the property that holds what `describe` says, as JSON
+KINDS = ("usearch", "faiss")
+COMPARISONS = (
+    "Less",
+    "LessOrEqual",
+    "Greater",
+    "GreaterOrEqual",
+    "Equal",
+    "Not",
+)  # operators whose results are booleans
+DTYPES = {"bool": np.bool_, "float32": np.float32, "float64": np.float64, "int64": np.int64, "finfo": np.finfo}
+ELEMENTWISE = {
+    **{"abs": "Abs", "cos": "Cos", "exp": "Exp", "log": "Log", "sign": "Sign", "sin": "Sin", "sqrt": "Sqrt"},
+    **{"tanh": "Tanh", "maximum": "Max", "minimum": "Min", "pow": "Pow", "matmul": "MatMul"},
+}
+REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "mean": "ReduceMean", "min": "ReduceMin"}
+
+
+# ONNX
 
 
 def to_onnx(model: ZeroShotClassifier, path: str | os.PathLike[str], *, signatures: bool = True) -> None:
@@ -366,7 +186,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
     except (TypeError, AttributeError) as error:
         if isinstance(model, ZeroShotKernelClassifier):
             subject = f"a model with the kernel {model.kernel_.name!r}"
-            advice = "write the kernel with operators and functions such as zskl.arrays.namespace(t).exp"
+            advice = "write the kernel with operators and functions such as zskl.kernels.namespace(t).exp"
         else:
             subject = f"a model of the method {model.kind!r}"
             advice = f"kinds that can are {', '.join(kind for kind in methods.ESTIMATORS if kind not in NEVER)}"
@@ -374,7 +194,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
 
 
 def _pack_model(
-    onnx: ModuleType, model: ZeroShotClassifier, tape: Tape, scores: Symbol, table: np.ndarray[Any, Any] | None
+    onnx: ModuleType, model: ZeroShotClassifier, tape: Tape, scores: Symbol, table: NumPyArray | None
 ) -> bytes:
     """The file's content, checked; `table` is the default of the input `signatures`, if there is one."""
     arrays = {**tape.constants, **({} if table is None else {"signatures": table})}
@@ -399,7 +219,7 @@ def _pack_model(
 def assemble_model(
     onnx: ModuleType,
     tape: Tape,
-    arrays: Mapping[str, np.ndarray[Any, Any]],
+    arrays: Mapping[str, NumPyArray],
     inputs: Mapping[str, tuple[int | str, ...]],
     outputs: Mapping[str, tuple[str, tuple[int | str, ...]]],
 ) -> Any:
@@ -422,16 +242,7 @@ def assemble_model(
     )
 
 
-# Index ----------------------------------------------------------------------------------------------------------------
-# The vectors of `ranking_map` as an index that usearch or faiss searches by inner products, their names beside it.
-#
-# The file NAME is the index as its library writes it. NAME.json has the name of each vector in order: vector 0 is the
-# first. It also has the checksum of the index, so that one is never read with the names of another.
-#
-# A graph that is searched by inner products misses much where vectors differ in length. So each vector v gets one more
-# column, √(M² − ‖v‖²), with which all are as long as the longest, M. A query gets a 0 there, and its products stay.
-
-KINDS = ("usearch", "faiss")
+# Search index
 
 
 def to_index(
@@ -511,7 +322,10 @@ def names_path(path: str | os.PathLike[str]) -> Path:
 def write_index(
     path: str | os.PathLike[str], kind: str, vectors: NDArray[Any], names: Sequence[Any] | NDArray[Any], what: str
 ) -> None:
-    """Write vectors (n, m) as an index, and their names beside it; `what` they are: classes or rows."""
+    """Write vectors (n, m) as an index, and their names in order beside it; `what` they are: classes or rows.
+
+    The checksum beside the names keeps an index from being read with the names of another.
+    """
     check_option("kind", kind, KINDS)
     for target in (path, names_path(path)):
         files.check_target(target)
@@ -523,9 +337,11 @@ def write_index(
     bad = np.flatnonzero(~np.isfinite(ready).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"vectors of {what} exceed the range of float32, the first {list_values([listing[bad[0]]])}: rescale features "
-            "and signatures, and fit again"
+            f"vectors of {what} exceed the range of float32, the first {list_values([listing[bad[0]]])}: rescale "
+            "features and signatures, and fit again"
         )
+    # A graph searched by inner products misses much where lengths differ: one more column, √(M² − ‖v‖²), makes all
+    # vectors as long as the longest, M. A query gets a 0 there, and its products stay.
     squares = (ready.astype(np.float64) ** 2).sum(axis=1)
     ready = np.column_stack([ready, np.sqrt(squares.max() - squares).astype(np.float32)])
     content = _pack_index(kind, ready)
@@ -561,15 +377,188 @@ def _pack_index(kind: str, vectors: NDArray[np.float32]) -> bytes:
     return bytes(index.save())
 
 
-# Functions ------------------------------------------------------------------------------------------------------------
-# The namespace of symbols: functions under the names of the array API. On NumPy arrays alone they are NumPy's.
+# Symbols: the formulas of a model run on arrays without numbers, and a tape records the operators
 
-PLAIN = {"bool": np.bool_, "float32": np.float32, "float64": np.float64, "int64": np.int64, "finfo": np.finfo}
-ELEMENTWISE = {
-    **{"abs": "Abs", "cos": "Cos", "exp": "Exp", "log": "Log", "sign": "Sign", "sin": "Sin", "sqrt": "Sqrt"},
-    **{"tanh": "Tanh", "maximum": "Max", "minimum": "Min", "pow": "Pow", "matmul": "MatMul"},
-}
-REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "mean": "ReduceMean", "min": "ReduceMin"}
+
+@dataclass(frozen=True)
+class Node:
+    """One operator: the names of its inputs and outputs, and its attributes."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+
+@dataclass
+class Tape:
+    """Nodes in order. A node uses inputs of the graph, constants, and outputs of nodes before it."""
+
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, NumPyArray] = field(default_factory=dict)
+
+    def constant(self, value: Any) -> str:
+        """The name of a constant. The same array is stored once."""
+        array = np.asarray(value)
+        for name, known in self.constants.items():
+            if known is array:
+                return name
+        name = f"constant_{len(self.constants)}"
+        self.constants[name] = array
+        return name
+
+    def write(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
+        """Append a node, and return the name of its first output."""
+        names = tuple(f"{operator}_{len(self.nodes)}" + "_more" * place for place in range(outputs))
+        self.nodes.append(Node(operator, inputs, names, attributes))
+        return names[0]
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A number of rows that is not known before the graph runs."""
+
+    name: str
+
+    def _refuse_size(self, *_: object) -> NoReturn:
+        raise TypeError(f"it depends on the number of rows of {self.name}")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __float__ = __int__ = __index__ = __neg__ = _refuse_size
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse_size
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _refuse_size
+
+
+Shape: TypeAlias = tuple[int | Dimension, ...]
+
+
+def _operator(name: str, swapped: bool = False) -> Callable[..., Symbol]:
+    return lambda *operands: elementwise(name, *operands[:: -1 if swapped else 1])
+
+
+class Symbol:
+    """An array whose values a graph will compute. Its type is known, and its shape except for numbers of rows."""
+
+    __array_ufunc__ = None  # so that NumPy leaves operators between its arrays and symbols to us
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None
+
+    def __init__(self, tape: Tape, name: str, dtype: Any, shape: Shape) -> None:
+        self.tape, self.name, self.dtype, self.shape = tape, name, np.dtype(dtype), shape
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return SYMBOL_FUNCTIONS
+
+    def _refuse_value(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("it looks at the values themselves")
+
+    __array__ = __bool__ = __float__ = __int__ = __index__ = _refuse_value
+
+    __add__ = __radd__ = _operator("Add")
+    __mul__ = __rmul__ = _operator("Mul")
+    __sub__, __rsub__ = _operator("Sub"), _operator("Sub", swapped=True)
+    __truediv__, __rtruediv__ = _operator("Div"), _operator("Div", swapped=True)
+    __pow__, __rpow__ = _operator("Pow"), _operator("Pow", swapped=True)
+    __matmul__, __rmatmul__ = _operator("MatMul"), _operator("MatMul", swapped=True)
+    __lt__, __le__ = _operator("Less"), _operator("LessOrEqual")
+    __gt__, __ge__ = _operator("Greater"), _operator("GreaterOrEqual")
+    __neg__, __abs__ = _operator("Neg"), _operator("Abs")
+
+    def __eq__(self, other: Any) -> Any:
+        return elementwise("Equal", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return elementwise("Not", self == other)
+
+    def apply(self, operator: str, *further: str, shape: Shape, dtype: Any = None, **attributes: Any) -> Symbol:
+        """One operator on this array. The type stays the same unless you name one."""
+        name = self.tape.write(operator, self.name, *further, **attributes)
+        return Symbol(self.tape, name, self.dtype if dtype is None else dtype, shape)
+
+    def astype(self, dtype: Any, copy: bool = False) -> Symbol:
+        number = {"float32": 1, "int64": 7, "float64": 11}.get(np.dtype(dtype).name)  # the numbers of types in ONNX
+        if number is None:
+            raise TypeError(f"it needs the type {np.dtype(dtype)}")
+        return self if self.dtype == dtype else self.apply("Cast", shape=self.shape, dtype=dtype, to=number)
+
+    def clip(self, min: Any = None, max: Any = None) -> Symbol:
+        above = self if min is None else elementwise("Max", self, min)
+        return above if max is None else elementwise("Min", above, max)
+
+    @property
+    def T(self) -> Symbol:
+        if len(self.shape) != 2:
+            raise TypeError(f"it transposes an array of {len(self.shape)} dimensions")
+        return self.apply("Transpose", shape=self.shape[::-1], perm=[1, 0])
+
+    mT = T
+
+    def __getitem__(self, key: Any) -> Symbol:
+        """New axes, a whole axis, a range of an axis of known length, or columns by number."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        missing = [slice(None)] * (len(self.shape) - sum(one is not None and one is not Ellipsis for one in keys))
+        dots = next((place for place, one in enumerate(keys) if one is Ellipsis), len(keys))
+        result = self
+        for axis, one in enumerate(keys[:dots] + missing + keys[dots + 1 :]):
+            result = _take_index(result, axis, one)
+        return result
+
+
+def _take_index(x: Symbol, axis: int, key: Any) -> Symbol:
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    if key is None:
+        return x.apply("Unsqueeze", x.tape.constant(np.array([axis])), shape=(*before, 1, *x.shape[axis:]))
+    if isinstance(key, slice) and key == slice(None):
+        return x
+    if isinstance(key, slice) and key.step in (None, 1):
+        start, stop, _ = key.indices(x.shape[axis])
+        ends = [x.tape.constant(np.array([value])) for value in (start, stop, axis)]
+        return x.apply("Slice", *ends, shape=(*before, max(0, stop - start), *after))
+    if isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "iu":
+        numbers = x.tape.constant(key.astype(np.int64))
+        return x.apply("Gather", numbers, shape=(*before, len(key), *after), axis=axis)
+    raise TypeError(f"it is indexed by {key!r}")
+
+
+def elementwise(operator: str, *operands: Any) -> Symbol:
+    """One operator on operands of one type: numbers take the type of the arrays, and arrays the wider type."""
+    numbers = [x for x in operands if isinstance(x, bool | int | float) and not isinstance(x, np.generic)]
+    arrays = [x for x in operands if isinstance(x, Symbol | np.ndarray | np.generic)]
+    if len(numbers) + len(arrays) < len(operands):
+        raise TypeError(f"it combines {' and '.join(_operand_kind(x) for x in operands)}")
+    tape = next(x.tape for x in arrays if isinstance(x, Symbol))
+    dtype = np.result_type(*[x.dtype for x in arrays], *numbers)
+    names = [operand_name(tape, x, dtype) for x in operands]
+    shapes: list[Shape] = [x.shape if isinstance(x, Symbol) else np.shape(x) for x in operands]
+    shape = _product_shape(*shapes) if operator == "MatMul" else broadcast_shapes(*shapes)
+    return Symbol(tape, tape.write(operator, *names), np.bool_ if operator in COMPARISONS else dtype, shape)
+
+
+def _operand_kind(x: Any) -> str:
+    return f"the number of rows of {x.name}" if isinstance(x, Dimension) else type(x).__name__
+
+
+def operand_name(tape: Tape, x: Any, dtype: Any) -> str:
+    """The name of a symbol, or of a constant with that value, in the given type."""
+    if isinstance(x, Symbol):
+        return (x if x.dtype == dtype else x.astype(dtype)).name
+    return tape.constant(np.asarray(x).astype(dtype, copy=False))
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    width = max(len(shape) for shape in shapes)
+    result: list[int | Dimension] = []
+    for sizes in zip(*[(1,) * (width - len(shape)) + shape for shape in shapes], strict=True):
+        other = [size for size in sizes if size != 1] or [1]
+        if any(size != other[0] for size in other):
+            raise TypeError(f"it combines arrays of shapes {' and '.join(map(str, shapes))}")
+        result.append(other[0])
+    return tuple(result)
+
+
+def _product_shape(a: Shape, b: Shape) -> Shape:
+    if len(a) != 2 or len(b) != 2 or a[1] != b[0]:
+        raise TypeError(f"it multiplies arrays of shapes {a} and {b}")
+    return a[0], b[1]
 
 
 def _log1p(x: Symbol) -> Symbol:
@@ -593,8 +582,8 @@ def _reduce(operator: str, x: Symbol, *, axis: int, keepdims: bool = False) -> S
     axis %= len(x.shape)
     shape = (*x.shape[:axis], *((1,) if keepdims else ()), *x.shape[axis + 1 :])
     if operator == "ReduceSum":  # the first to take its axes as an input
-        return x.written(operator, x.tape.constant(np.array([axis])), shape=shape, keepdims=int(keepdims))
-    return x.written(operator, shape=shape, axes=[axis], keepdims=int(keepdims))
+        return x.apply(operator, x.tape.constant(np.array([axis])), shape=shape, keepdims=int(keepdims))
+    return x.apply(operator, shape=shape, axes=[axis], keepdims=int(keepdims))
 
 
 def _full_like(x: Symbol, value: float) -> Symbol:
@@ -610,12 +599,12 @@ def _sort(x: Symbol, *, axis: int) -> Symbol:
 
 
 def _largest(x: Symbol, count: int) -> Symbol:
-    """The largest entries of each column, see `zskl.arrays.largest`."""
+    """The largest entries of each column, see `largest_entries`."""
     name = x.tape.write("TopK", x.name, x.tape.constant(np.array([count])), outputs=2, axis=0, largest=1, sorted=0)
     return Symbol(x.tape, name, x.dtype, (count, *x.shape[1:]))
 
 
-def _take(x: Symbol, indices: np.ndarray[Any, Any], *, axis: int) -> Symbol:
+def _take(x: Symbol, indices: NumPyArray, *, axis: int) -> Symbol:
     return x[(slice(None),) * (axis % len(x.shape)) + (indices,)]
 
 
@@ -640,8 +629,8 @@ class SymbolFunctions:
 
     def __getattr__(self, name: str) -> Any:
         """The function or type of that name. A function checks whether one of its arguments is a symbol."""
-        if name in PLAIN:
-            return PLAIN[name]
+        if name in DTYPES:
+            return DTYPES[name]
         if name in FUNCTIONS:
             own = FUNCTIONS[name]
         elif name in ELEMENTWISE:
@@ -653,7 +642,7 @@ class SymbolFunctions:
 
         def function(*values: Any, **how: Any) -> Any:
             symbolic = any(isinstance(value, Symbol) for value in values)
-            return own(*values, **how) if symbolic else getattr(of_numbers, name)(*values, **how)
+            return own(*values, **how) if symbolic else getattr(numpy_functions, name)(*values, **how)
 
         return function
 

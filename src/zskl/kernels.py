@@ -1,4 +1,4 @@
-"""Kernels by name: `build("gaussian", {"sigma": 0.8})`, and `register` for one of your own."""
+"""Kernels: the contract, the three of the paper's Table 1, their registry, and the score that they make (Eq. 12)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,11 @@ __all__ = [
     "build",
     "get",
     "names",
+    "namespace",
     "register",
     "squared_distances",
     "stack",
 ]
-
-
-# Kernel ---------------------------------------------------------------------------------------------------------------
-# The contract of a kernel, and the squared distances that radial kernels are functions of.
 
 
 @dataclass(frozen=True)
@@ -131,74 +128,41 @@ class Kernel(ABC):
         return asdict(self)
 
 
-def stack(kernels: Sequence[Kernel], column: Callable[[list[float]], Array]) -> Kernel:
+KernelType = TypeVar("KernelType", bound=type[Kernel])
+_registered: dict[str, type[Kernel]] = {}
+
+
+def register(kernel: KernelType) -> KernelType:
     """
-    Make one kernel of many that differ in their float parameters alone.
+    Make a Kernel subclass known by its `name`, so that models that use it can be saved and loaded.
+
+    You can use it as a class decorator.
 
     Parameters
     ----------
-    kernels : sequence of Kernel
-        Kernels of one class.
-    column : callable
-        From a list of numbers to an array of shape (K, 1, 1).
+    kernel : subclass of Kernel
+        The kernel. Its `name` must not be that of another class.
 
     Returns
     -------
-    Kernel
-        A kernel whose parameters are such arrays, and whose values have a leading dimension K.
+    type
+        The same class.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from zskl.kernels import Cauchy, stack
-    >>> both = stack([Cauchy(0.5), Cauchy(1.0)], lambda values: np.reshape(values, (-1, 1, 1)))
-    >>> both.value(np.array([[0.0, 2.0]])).shape
-    (2, 1, 2)
+    >>> from zskl import kernels
+    >>> kernels.register(kernels.Gaussian) is kernels.Gaussian  # registered already: nothing happens
+    True
     """
-    first = kernels[0]
-    stacked = copy.copy(first)
-    for field in fields(first):
-        values = [getattr(kernel, field.name) for kernel in kernels]
-        if field.type in ("float", float):
-            object.__setattr__(stacked, field.name, column(values))
-        elif any(value != values[0] for value in values):
-            raise ValueError(f"kernels of one stack must share {field.name}: found {values}")
-    return stacked
+    known = _registered.get(kernel.name, kernel)
+    # A notebook cell or a module that runs again defines the same class anew.
+    if (known.__module__, known.__qualname__) != (kernel.__module__, kernel.__qualname__):
+        raise ValueError(f"the kernel name {kernel.name!r} is taken by {known.__qualname__}: choose another name")
+    _registered[kernel.name] = kernel
+    return kernel
 
 
-def squared_distances(row_norms: Array, products: Array, column_norms: Array) -> Array:
-    """
-    Squared distances ‖aᵢ − bⱼ‖² = ‖aᵢ‖² − 2 aᵢᵀbⱼ + ‖bⱼ‖² from products and lengths.
-
-    Parameters
-    ----------
-    row_norms : array of shape (..., n, 1)
-        Squared lengths ‖aᵢ‖².
-    products : array of shape (..., n, C)
-        Inner products aᵢᵀbⱼ.
-    column_norms : array of shape (..., 1, C)
-        Squared lengths ‖bⱼ‖².
-
-    Returns
-    -------
-    array of shape (..., n, C)
-        Squared distances; where rounding leaves one below 0, it is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from zskl.kernels import squared_distances
-    >>> a, b = np.array([[3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]])
-    >>> squared_distances((a * a).sum(axis=1, keepdims=True), a @ b.T, (b * b).sum(axis=1)).tolist()
-    [[25.0, 16.0]]
-    """
-    return (row_norms - 2 * products + column_norms).clip(min=0)
-
-
-# Gaussian -------------------------------------------------------------------------------------------------------------
-# The Gaussian kernel (Table 1 of the paper).
-
-
+@register
 @dataclass(frozen=True)
 class Gaussian(Kernel):
     """
@@ -231,10 +195,7 @@ class Gaussian(Kernel):
         return k * (-0.5 / self.sigma**2)
 
 
-# Cauchy ---------------------------------------------------------------------------------------------------------------
-# The Cauchy kernel (Table 1 of the paper).
-
-
+@register
 @dataclass(frozen=True)
 class Cauchy(Kernel):
     """
@@ -267,10 +228,7 @@ class Cauchy(Kernel):
         return -self.sigma * k * k
 
 
-# Polynomial -----------------------------------------------------------------------------------------------------------
-# The Polynomial kernel (Table 1 of the paper).
-
-
+@register
 @dataclass(frozen=True)
 class Polynomial(Kernel):
     """
@@ -307,13 +265,6 @@ class Polynomial(Kernel):
         return self.degree * (t + self.bias) ** (self.degree - 1)
 
 
-# Kernels --------------------------------------------------------------------------------------------------------------
-
-KernelType = TypeVar("KernelType", bound=type[Kernel])
-
-_registered: dict[str, type[Kernel]] = {kernel.name: kernel for kernel in (Gaussian, Cauchy, Polynomial)}
-
-
 def names() -> list[str]:
     """
     List the names of registered kernels.
@@ -330,35 +281,6 @@ def names() -> list[str]:
     ['gaussian', 'cauchy', 'polynomial']
     """
     return list(_registered)
-
-
-def register(kernel: KernelType) -> KernelType:
-    """
-    Make a Kernel subclass known by its `name`, so that models that use it can be saved and loaded.
-
-    You can use it as a class decorator.
-
-    Parameters
-    ----------
-    kernel : subclass of Kernel
-        The kernel. Its `name` must not be that of another class.
-
-    Returns
-    -------
-    type
-        The same class.
-
-    Examples
-    --------
-    >>> from zskl import kernels
-    >>> kernels.register(kernels.Gaussian) is kernels.Gaussian  # registered already: nothing happens
-    True
-    """
-    known = _registered.get(kernel.name, kernel)
-    if (known.__module__, known.__qualname__) != (kernel.__module__, kernel.__qualname__):  # not the same one run again
-        raise ValueError(f"the kernel name {kernel.name!r} is taken by {known.__qualname__}: choose another name")
-    _registered[kernel.name] = kernel
-    return kernel
 
 
 class UnknownKernelError(ValueError):
@@ -452,10 +374,74 @@ def build(name: str, parameters: Mapping[str, Any]) -> Kernel:
     return kernel(**{field.name: parameters[field.name] for field in fields(kernel) if field.name in parameters})
 
 
-# Score ----------------------------------------------------------------------------------------------------------------
-# The score of a sample and a class (Eq. 12 of the paper) from products and lengths: the one place of this formula.
-#
-# The fast steps of training (`cpu_step` and `triton_kernels`) write it again for speed; tests hold them to it.
+def stack(kernels: Sequence[Kernel], column: Callable[[list[float]], Array]) -> Kernel:
+    """
+    Make one kernel of many that differ in their float parameters alone.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Kernels of one class.
+    column : callable
+        From a list of numbers to an array of shape (K, 1, 1).
+
+    Returns
+    -------
+    Kernel
+        A kernel whose parameters are such arrays, and whose values have a leading dimension K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import Cauchy, stack
+    >>> both = stack([Cauchy(0.5), Cauchy(1.0)], lambda values: np.reshape(values, (-1, 1, 1)))
+    >>> both.value(np.array([[0.0, 2.0]])).shape
+    (2, 1, 2)
+    """
+    first = kernels[0]
+    stacked = copy.copy(first)
+    for field in fields(first):
+        values = [getattr(kernel, field.name) for kernel in kernels]
+        if field.type in ("float", float):
+            object.__setattr__(stacked, field.name, column(values))
+        elif any(value != values[0] for value in values):
+            raise ValueError(f"kernels of one stack must share {field.name}: found {values}")
+    return stacked
+
+
+def squared_distances(row_norms: Array, products: Array, column_norms: Array) -> Array:
+    """
+    Squared distances ‖aᵢ − bⱼ‖² = ‖aᵢ‖² − 2 aᵢᵀbⱼ + ‖bⱼ‖² from products and lengths.
+
+    Parameters
+    ----------
+    row_norms : array of shape (..., n, 1)
+        Squared lengths ‖aᵢ‖².
+    products : array of shape (..., n, C)
+        Inner products aᵢᵀbⱼ.
+    column_norms : array of shape (..., 1, C)
+        Squared lengths ‖bⱼ‖².
+
+    Returns
+    -------
+    array of shape (..., n, C)
+        Squared distances; where rounding leaves one below 0, it is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import squared_distances
+    >>> a, b = np.array([[3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]])
+    >>> squared_distances((a * a).sum(axis=1, keepdims=True), a @ b.T, (b * b).sum(axis=1)).tolist()
+    [[25.0, 16.0]]
+    """
+    return (row_norms - 2 * products + column_norms).clip(min=0)
+
+
+def pairwise_distances(A: Array, B: Array) -> Array:
+    """(a, b) ‖aᵢ − bⱼ‖² of the rows of A and B."""
+    xp = namespace(A)
+    return squared_distances(xp.sum(A * A, axis=1)[:, None], A @ B.mT, xp.sum(B * B, axis=1)[None, :])
 
 
 class Pairs(NamedTuple):
@@ -469,10 +455,11 @@ class Pairs(NamedTuple):
 def kernel_score(
     kernel: Kernel, products: Array, in_signatures: Pairs | None, in_features: Pairs | None = None
 ) -> Array:
-    """(..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) with points in feature space.
+    """The score (Eq. 12) (..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) in feature space.
 
     D1 = ‖Wᵀx − y‖² compares a sample with a class in the space of signatures, D2 = ‖x − Wy‖² in that of features. A
-    kernel that is not radial needs no lengths, so its callers compute none: `in_signatures` is None.
+    kernel that is not radial needs no lengths, so its callers compute none: `in_signatures` is None. The fast steps of
+    training write this formula again for speed; tests hold them to it.
     """
     if in_signatures is None:
         return kernel.value(products)

@@ -220,7 +220,7 @@ METHODS: Mapping[str, Method] = {
         },
     ),
     **{
-        name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
+        name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, baseline.BOUNDS)
         for name, baseline in BASELINES.items()
     },
     "eszsl-signs": Method(

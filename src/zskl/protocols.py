@@ -1,4 +1,12 @@
-"""What the protocols find, as frozen records."""
+"""The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these. ::
+
+    zsl     rows test_unseen, candidates the unseen classes
+    gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
+            ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
+
+Both also score a model that was first given labelled examples of the unseen classes (`shots`), or the test rows without
+their labels (`unlabelled`). Such a result says so, and the fitted model stays as it was.
+"""
 
 from __future__ import annotations
 
@@ -11,69 +19,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl import metrics
 from zskl._arrays import make_generator
 from zskl._display import Shown, format_percent, list_some
 from zskl._validation import check_count, check_option
 from zskl.datasets.dataset import Dataset
 from zskl.estimators._candidates import calibrate_scores
-from zskl.metrics import (
-    coverage_accuracy,
-    expected_calibration_error,
-    harmonic_mean,
-    mean_per_class_accuracy,
-    per_class_accuracy,
-    seen_unseen_curve,
-    wrong_answers,
-)
 from zskl.metrics.seen_unseen import Curve, row_gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
 
-
-# Results --------------------------------------------------------------------------------------------------------------
-
 HARDEST = 5  # classes that a result shows
+THRESHOLDS = tuple(i / 10 for i in range(10))
+UNLABELLED: Mapping[str, tuple[str, ...]] = {"unseen": ("test_unseen",), "all": ("test_seen", "test_unseen")}
+_SHOTS = 5  # the stream of the seed that draws examples
 
 
-def single_class_note(name: object) -> str:
-    """Why there is no zero-shot figure of a single unseen class."""
-    return f"no zero-shot figure, because {name} is the only unseen class and every answer would be right"
+class Ranker(Protocol):
+    """Scores rows (n, d) against the c classes of a table: (n, c), larger is better, in the table's order."""
 
-
-@dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """
-    What a protocol found for each row it scored.
-
-    Parameters
-    ----------
-    rows : array of shape (n,)
-        The rows, by their places in the dataset.
-    answers : array of shape (n,)
-        The class that each was answered.
-    gaps : array of shape (n,), default=None
-        Of gzsl: best score of a seen class minus best score of an unseen one, before calibration.
-    right : array of bool of shape (n,), default=None
-        Of gzsl: whether the row's class is the best among the seen, or among the unseen, classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from zskl.metrics.results import ScoredRows
-    >>> ScoredRows(np.array([7]), np.array(["emu"])).answers.tolist()
-    ['emu']
-    """
-
-    rows: NDArray[np.int64]
-    answers: NDArray[Any]
-    gaps: NDArray[np.float64] | None = None
-    right: NDArray[np.bool_] | None = None
+    def compatibility(self, X: Any, signatures: pd.DataFrame) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Result:
-    """
-    What a protocol found: accuracies are means over classes, fractions between 0 and 1.
+    """What a protocol found: accuracies are means over classes, fractions between 0 and 1.
 
     Parameters
     ----------
@@ -177,8 +147,7 @@ class Result:
         return Shown(f"{heading}, {given}" if given else heading, ("", ""), rows, notes)
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Give the figures as plain values, ready for JSON.
+        """Give the figures as plain values, ready for JSON.
 
         Returns
         -------
@@ -205,10 +174,23 @@ class Result:
         return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out, **given}
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """What a protocol found for each row it scored: the place of the row in the dataset, and the class answered.
+
+    Of gzsl also `gaps`, the best score of a seen class minus the best of an unseen one before calibration, and `right`,
+    whether the row's class is the best among the seen, or among the unseen, classes.
+    """
+
+    rows: NDArray[np.int64]
+    answers: NDArray[Any]
+    gaps: NDArray[np.float64] | None = None
+    right: NDArray[np.bool_] | None = None
+
+
 @dataclass(frozen=True)
 class Confidence:
-    """
-    How far probabilities can be trusted, over rows.
+    """How far probabilities can be trusted, over rows.
 
     Parameters
     ----------
@@ -237,8 +219,7 @@ class Confidence:
     coverage: tuple[tuple[float, float, float | None], ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """
-        Give the figures as plain values, ready for JSON.
+        """Give the figures as plain values, ready for JSON.
 
         Returns
         -------
@@ -254,142 +235,8 @@ class Confidence:
         return {**vars(self), "coverage": [list(point) for point in self.coverage]}
 
 
-# Evidence -------------------------------------------------------------------------------------------------------------
-# What a model is given beside descriptions before it is scored: labelled examples, or the unlabelled test rows.
-#
-# shots         k rows of each unseen class, drawn by a seed, are taught with their labels. They are never scored.
-# unlabelled    the model adapts to test rows without their labels, and is scored on the same rows: "unseen" are those
-# of
-#               unseen classes, "all" those of all classes.
-#
-# Both start from the fitted model and leave it as it was.
-
-UNLABELLED: Mapping[str, tuple[str, ...]] = {"unseen": ("test_unseen",), "all": ("test_seen", "test_unseen")}
-_SHOTS = 5  # the stream of the seed that draws examples
-
-
-@dataclass(frozen=True)
-class Given:
-    """A model with what it was given.
-
-    `drawn` are the rows of "test_unseen" that were its examples. `short` names classes with fewer than `shots` of
-    them. `declined` says why a model did not adapt; the model is then the one that was handed in.
-    """
-
-    model: Any
-    shots: int = 0
-    unlabelled: str | None = None
-    drawn: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    short: tuple[Any, ...] = ()
-    declined: str | None = None
-
-    @property
-    def adaptation(self) -> Mapping[str, object] | None:
-        """What the model says about its adaptation, if it adapted and says something."""
-        adapted = self.unlabelled is not None and self.declined is None
-        return getattr(self.model, "adaptation_", None) if adapted else None
-
-    def scored(self, data: Dataset, part: str) -> NDArray[np.int64]:
-        """The rows of a part that were not drawn."""
-        rows = part_rows(data, part)
-        return rows[~np.isin(rows, self.drawn)] if len(self.drawn) else rows
-
-
-def give_evidence(model: Any, data: Dataset, shots: int = 0, seed: int = 0, unlabelled: str | None = None) -> Given:
-    """The model with `shots` examples of each unseen class, or adapted to the `unlabelled` rows; never both."""
-    if shots and unlabelled is not None:
-        raise ValueError(
-            f"shots is {shots} and unlabelled is {unlabelled!r}: expected one of them, since their figures answer "
-            "different questions; ask for each by itself"
-        )
-    if shots:
-        return _teach(model, data, check_count("shots", shots), seed)
-    if unlabelled is not None:
-        return _adapt(model, data, unlabelled)
-    return Given(model)
-
-
-def part_rows(data: Dataset, part: str) -> NDArray[np.int64]:
-    """The rows of a part, of which there must be some."""
-    rows = data.parts[part]
-    if not len(rows):
-        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")
-    return rows
-
-
-def model_features(model: Any, data: Dataset, rows: NDArray[np.int64]) -> Any:
-    """The rows of X; under their column names where the model was fitted with names and the data have them."""
-    if data.feature_names is None or getattr(model, "feature_names_in_", None) is None:
-        return data.X[rows]
-    return pd.DataFrame(data.X[rows], columns=data.feature_names, copy=False)
-
-
-def draw_examples(data: Dataset, shots: int, seed: int) -> NDArray[np.int64]:
-    """Of each unseen class `shots` rows of "test_unseen", or all but one where there are not more.
-
-    Each class has a draw of its own, and more shots add to the same rows.
-    """
-    rows = part_rows(data, "test_unseen")
-    labels, drawn = data.y[rows], []
-    for place, label in enumerate(data.unseen_classes):
-        mine = make_generator(seed, _SHOTS, place).permutation(rows[labels == label])
-        drawn.append(mine[: min(shots, max(0, len(mine) - 1))])
-    return np.concatenate(drawn).astype(np.int64)
-
-
-def _teach(model: Any, data: Dataset, shots: int, seed: int) -> Given:
-    if not hasattr(model, "add_examples"):
-        raise ValueError(
-            f"{type(model).__name__} cannot learn from examples: expected a model with add_examples; leave shots out, "
-            "or take a method that has it, such as class-means"
-        )
-    drawn = draw_examples(data, shots, seed)
-    if not len(drawn):
-        raise ValueError(
-            f"every unseen class of dataset {data.name!r} has at most one test row, which is to be scored: expected 2 "
-            "rows of some class; leave shots out"
-        )
-    labels, tested = data.y[drawn], np.unique(data.y[part_rows(data, "test_unseen")])
-    short = tuple(label for label in tested.tolist() if np.sum(labels == label) < shots)
-    return Given(model.add_examples(model_features(model, data, drawn), labels), shots, drawn=drawn, short=short)
-
-
-def _adapt(model: Any, data: Dataset, unlabelled: str) -> Given:
-    check_option("unlabelled", unlabelled, tuple(UNLABELLED))
-    if not hasattr(model, "adapt"):
-        raise ValueError(
-            f"{type(model).__name__} cannot adapt to unlabelled rows: expected a model with adapt; leave unlabelled "
-            "out, or take a method that has it, such as class-means"
-        )
-    rows = np.concatenate([part_rows(data, part) for part in UNLABELLED[unlabelled]])
-    try:
-        return Given(model.adapt(model_features(model, data, rows), candidates=unlabelled), unlabelled=unlabelled)
-    except ValueError as error:  # no clear gain on validation classes, or too few rows: the fit is not thrown away
-        return Given(model, unlabelled=unlabelled, declined=str(error))
-
-
-# Protocols ------------------------------------------------------------------------------------------------------------
-# The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these. ::
-#
-#     zsl     rows test_unseen, candidates the unseen classes
-#     gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
-#             ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
-#
-# Both also score a model that was given examples of the unseen classes (`shots`), or the test rows without their
-# labels (`unlabelled`); see `zskl.evidence`. Such a result says so.
-
-THRESHOLDS = tuple(i / 10 for i in range(10))
-
-
-class Ranker(Protocol):
-    """Scores rows (n, d) against the c classes of a table: (n, c), larger is better, in the table's order."""
-
-    def compatibility(self, X: Any, signatures: pd.DataFrame) -> Any: ...
-
-
 def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled: str | None = None) -> Result:
-    """
-    Score a model by the zero-shot protocol: rows of unseen classes, only unseen classes as candidates.
+    """Score a model by the zero-shot protocol: rows of unseen classes, only unseen classes as candidates.
 
     Parameters
     ----------
@@ -423,25 +270,26 @@ def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled:
     >>> protocols.zsl(model, data).accuracy > 0.5
     True
     """
-    return score_zero_shot(give_evidence(model, data, shots, seed, unlabelled), data)
+    return score_zero_shot(prepare_model(model, data, shots, seed, unlabelled), data)
 
 
-def score_zero_shot(given: Given, data: Dataset) -> Result:
+def score_zero_shot(prepared: PreparedModel, data: Dataset) -> Result:
     """The result of `zsl` for a model that already has what it is given."""
-    model, rows, candidates = given.model, given.scored(data, "test_unseen"), data.unseen_classes
-    scores = _candidate_scores(model, data, rows, candidates)
+    rows, candidates = prepared.rows_to_score(data, "test_unseen"), data.unseen_classes
+    scores = _candidate_scores(prepared.model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
     per_class, left_out = _accuracy_by_class(true, predicted, candidates)
-    if len(candidates) == 1:  # every answer is right, which says nothing
+    # Every answer is right, which says nothing.
+    if len(candidates) == 1:
         per_class, left_out = {}, tuple(candidates.tolist())
     return Result(
         "zsl",
-        accuracy=mean_per_class_accuracy(true, predicted) if per_class else None,
+        accuracy=metrics.mean_per_class_accuracy(true, predicted) if per_class else None,
         per_class=per_class,
         left_out=left_out,
-        mistaken=wrong_answers(true, predicted) if per_class else {},
+        mistaken=metrics.wrong_answers(true, predicted) if per_class else {},
         scored=ScoredRows(rows, predicted),
-        **_describe_evidence(given),
+        **prepared.describe(),
     )
 
 
@@ -453,8 +301,7 @@ def gzsl(
     seed: int = 0,
     unlabelled: str | None = None,
 ) -> Result:
-    """
-    Score a model by the generalised protocol: rows of seen and unseen classes, all classes as candidates.
+    """Score a model by the generalised protocol: rows of seen and unseen classes, all classes as candidates.
 
     Parameters
     ----------
@@ -490,48 +337,48 @@ def gzsl(
     >>> calibrated.unseen >= raw.unseen
     True
     """
-    _calibration_constant(model, calibration)  # a bad one is refused before any work
+    # A bad constant is refused before any work.
+    _calibration_constant(model, calibration)
     if unlabelled == "unseen":
         raise ValueError(
             "unlabelled is 'unseen': expected 'all' or None, since the generalised protocol asks whether a row is of "
             "an unseen class, and rows that are known to be would answer it; use 'all', or zsl"
         )
-    return score_generalised(give_evidence(model, data, shots, seed, unlabelled), data, calibration)
+    return score_generalised(prepare_model(model, data, shots, seed, unlabelled), data, calibration)
 
 
-def score_generalised(given: Given, data: Dataset, calibration: float | str | None = None) -> Result:
+def score_generalised(prepared: PreparedModel, data: Dataset, calibration: float | str | None = None) -> Result:
     """The result of `gzsl` for a model that already has what it is given."""
-    model, constant = given.model, _calibration_constant(given.model, calibration)
-    seen_rows, unseen_rows = given.scored(data, "test_seen"), given.scored(data, "test_unseen")
+    model, constant = prepared.model, _calibration_constant(prepared.model, calibration)
+    seen_rows, unseen_rows = (prepared.rows_to_score(data, part) for part in ("test_seen", "test_unseen"))
     rows, candidates = np.concatenate([seen_rows, unseen_rows]), data.class_names
     is_seen = np.isin(candidates, data.seen_classes)
     scores = _candidate_scores(model, data, rows, candidates)
     true = data.y[rows]
-    curve = seen_unseen_curve(scores, true, candidates, is_seen)
+    curve = metrics.seen_unseen_curve(scores, true, candidates, is_seen)
     gap, _, right = row_gaps(scores, data.codes[rows], is_seen)
     predicted = candidates[np.argmax(calibrate_scores(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
-    seen = mean_per_class_accuracy(true[:split], predicted[:split])
-    unseen = mean_per_class_accuracy(true[split:], predicted[split:])
+    seen = metrics.mean_per_class_accuracy(true[:split], predicted[:split])
+    unseen = metrics.mean_per_class_accuracy(true[split:], predicted[split:])
     per_class, left_out = _accuracy_by_class(true, predicted, candidates)
     return Result(
         "gzsl",
         unseen=unseen,
         seen=seen,
-        harmonic=harmonic_mean(seen, unseen),
+        harmonic=metrics.harmonic_mean(seen, unseen),
         ausuc=curve.area,
         calibration=constant,
         per_class=per_class,
         left_out=left_out,
         curve=curve,
         scored=ScoredRows(rows, predicted, gap, right),
-        **_describe_evidence(given),
+        **prepared.describe(),
     )
 
 
 def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
-    """
-    Compare the probabilities of a model with how often it is right.
+    """Compare the probabilities of a model with how often it is right.
 
     Parameters
     ----------
@@ -572,27 +419,20 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
     probabilities = np.asarray(model.predict_proba(model_features(model, data, rows), table), np.float64)
     correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
     best = probabilities.max(axis=1)
-    shares, accuracies = coverage_accuracy(best, correct, THRESHOLDS)
+    shares, accuracies = metrics.coverage_accuracy(best, correct, THRESHOLDS)
     points = zip(THRESHOLDS, shares.tolist(), accuracies.tolist(), strict=True)
     return Confidence(
         protocol,
-        expected_calibration_error(best, correct),
+        metrics.expected_calibration_error(best, correct),
         float(correct.mean()),
         float(best.mean()),
         tuple((t, share, None if math.isnan(right) else right) for t, share, right in points),
     )
 
 
-def _describe_evidence(given: Given) -> dict[str, Any]:
-    """What a result says about what the model was given."""
-    found = given.adaptation
-    return {
-        "shots": given.shots,
-        "unlabelled": given.unlabelled,
-        "short": given.short,
-        "declined": given.declined,
-        "adaptation": None if found is None else dict(found),
-    }
+def single_class_note(name: object) -> str:
+    """Why there is no zero-shot figure of a single unseen class."""
+    return f"no zero-shot figure, because {name} is the only unseen class and every answer would be right"
 
 
 def _candidate_scores(
@@ -631,6 +471,120 @@ def _accuracy_by_class(
     true: NDArray[Any], predicted: NDArray[Any], candidates: NDArray[Any]
 ) -> tuple[dict[Any, float], tuple[Any, ...]]:
     """Accuracy of each candidate that has rows, in the order of the candidates, and the other candidates."""
-    found, labels = per_class_accuracy(true, predicted), candidates.tolist()
+    found, labels = metrics.per_class_accuracy(true, predicted), candidates.tolist()
     per_class = {label: found[label] for label in labels if label in found}
     return per_class, tuple(label for label in labels if label not in found)
+
+
+# What a model is given beside descriptions before it is scored
+
+
+@dataclass(frozen=True)
+class PreparedModel:
+    """A model with what it was given.
+
+    `examples` are the rows of "test_unseen" that it was taught. `short` names classes with fewer than `shots` of them.
+    `declined` says why a model did not adapt; the model is then the one that was handed in.
+    """
+
+    model: Any
+    shots: int = 0
+    unlabelled: str | None = None
+    examples: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    short: tuple[Any, ...] = ()
+    declined: str | None = None
+
+    def rows_to_score(self, data: Dataset, part: str) -> NDArray[np.int64]:
+        """The rows of a part that are not examples."""
+        rows = part_rows(data, part)
+        return rows[~np.isin(rows, self.examples)] if len(self.examples) else rows
+
+    def describe(self) -> dict[str, Any]:
+        """What a result says about what the model was given."""
+        adapted = self.unlabelled is not None and self.declined is None
+        adaptation = getattr(self.model, "adaptation_", None) if adapted else None
+        return {
+            "shots": self.shots,
+            "unlabelled": self.unlabelled,
+            "short": self.short,
+            "declined": self.declined,
+            "adaptation": None if adaptation is None else dict(adaptation),
+        }
+
+
+def prepare_model(
+    model: Any, data: Dataset, shots: int = 0, seed: int = 0, unlabelled: str | None = None
+) -> PreparedModel:
+    """The model with `shots` examples of each unseen class, or adapted to the `unlabelled` rows; never both."""
+    if shots and unlabelled is not None:
+        raise ValueError(
+            f"shots is {shots} and unlabelled is {unlabelled!r}: expected one of them, since their figures answer "
+            "different questions; ask for each by itself"
+        )
+    if shots:
+        return _teach(model, data, check_count("shots", shots), seed)
+    if unlabelled is not None:
+        return _adapt(model, data, unlabelled)
+    return PreparedModel(model)
+
+
+def _teach(model: Any, data: Dataset, shots: int, seed: int) -> PreparedModel:
+    if not hasattr(model, "add_examples"):
+        raise ValueError(
+            f"{type(model).__name__} cannot learn from examples: expected a model with add_examples; leave shots out, "
+            "or take a method that has it, such as class-means"
+        )
+    drawn = draw_examples(data, shots, seed)
+    if not len(drawn):
+        raise ValueError(
+            f"every unseen class of dataset {data.name!r} has at most one test row, which is to be scored: expected 2 "
+            "rows of some class; leave shots out"
+        )
+    labels, tested = data.y[drawn], np.unique(data.y[part_rows(data, "test_unseen")])
+    short = tuple(label for label in tested.tolist() if np.sum(labels == label) < shots)
+    taught = model.add_examples(model_features(model, data, drawn), labels)
+    return PreparedModel(taught, shots, examples=drawn, short=short)
+
+
+def draw_examples(data: Dataset, shots: int, seed: int) -> NDArray[np.int64]:
+    """Of each unseen class `shots` rows of "test_unseen", or all but one where there are not more.
+
+    Each class has a draw of its own, and more shots add to the same rows.
+    """
+    rows = part_rows(data, "test_unseen")
+    labels, drawn = data.y[rows], []
+    for place, label in enumerate(data.unseen_classes):
+        mine = make_generator(seed, _SHOTS, place).permutation(rows[labels == label])
+        drawn.append(mine[: min(shots, max(0, len(mine) - 1))])
+    return np.concatenate(drawn).astype(np.int64)
+
+
+def _adapt(model: Any, data: Dataset, unlabelled: str) -> PreparedModel:
+    check_option("unlabelled", unlabelled, tuple(UNLABELLED))
+    if not hasattr(model, "adapt"):
+        raise ValueError(
+            f"{type(model).__name__} cannot adapt to unlabelled rows: expected a model with adapt; leave unlabelled "
+            "out, or take a method that has it, such as class-means"
+        )
+    rows = np.concatenate([part_rows(data, part) for part in UNLABELLED[unlabelled]])
+    try:
+        adapted = model.adapt(model_features(model, data, rows), candidates=unlabelled)
+        return PreparedModel(adapted, unlabelled=unlabelled)
+    except ValueError as error:
+        # There is no clear gain on validation classes, or too few rows: the fit is not thrown away.
+        return PreparedModel(model, unlabelled=unlabelled, declined=str(error))
+
+
+def part_rows(data: Dataset, part: str) -> NDArray[np.int64]:
+    """The rows of a part, of which there must be some."""
+    rows = data.parts[part]
+    if not len(rows):
+        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")
+    return rows
+
+
+def model_features(model: Any, data: Dataset, rows: NDArray[np.int64]) -> Any:
+    """The rows of X; under their column names where the model was fitted with names and the data have them."""
+    if data.feature_names is None or getattr(model, "feature_names_in_", None) is None:
+        return data.X[rows]
+    return pd.DataFrame(data.X[rows], columns=data.feature_names, copy=False)

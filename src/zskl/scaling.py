@@ -200,7 +200,7 @@ def _deviation_from_variance(variance: Array, mean: Array, rows: Array) -> Array
 
 def _apply_step(step: str, rows: Array) -> Array:
     if is_sparse_rows(rows):
-        found: Array = rows.square_roots() if step == "sqrt" else rows.unit()
+        found: Array = rows.take_square_roots() if step == "sqrt" else rows.to_unit_length()
         return found
     xp = namespace(rows)
     if step == "sqrt":

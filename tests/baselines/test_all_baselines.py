@@ -17,7 +17,7 @@ from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
 from zskl.methods import split_grid
 
-# Contract -------------------------------------------------------------------------------------------------------------
+# Contract
 
 
 @each
@@ -153,7 +153,7 @@ def test_without_signatures_it_is_a_classifier(name, data):
     assert make(name).fit(X, codes).score(X, codes) > 0.8
 
 
-# Leaks ----------------------------------------------------------------------------------------------------------------
+# Leaks
 # No published method learns anything from test rows or unseen classes.
 
 
@@ -177,7 +177,7 @@ def test_a_planted_leak_is_found(data):
     assert after_changes("eszsl", data, **settings) != learned(trained("eszsl", data, **settings))
 
 
-# Registry -------------------------------------------------------------------------------------------------------------
+# Registry
 # Every method to compare with passes scikit-learn's checks, and has a name, a grid and a section in the docs.
 
 FEWEST = {"eszsl": 64}  # settings of a default grid; 12 for others
@@ -193,9 +193,10 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     baseline, method = BASELINES[name], methods.METHODS[name]
-    assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
+    assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID, baseline.BOUNDS)
     assert getattr(baselines, baseline.__name__) is baseline
-    assert baseline.__name__ in baselines.__all__
+    where = "in src/zskl/baselines/__init__.py"
+    assert baseline.__name__ in baselines.__all__, f"add {baseline.__name__!r} to __all__ {where}"
     settings = [
         *ParameterGrid([{key: list(values) for key, values in part.items()} for part in split_grid(baseline.GRID)])
     ]
@@ -207,30 +208,48 @@ def test_a_name_is_a_method_with_a_grid_of_its_own(name):
             estimator._check_parameters()
 
 
+def check_page(name, baseline, page):
+    """A section `## name …` for each method, with its equation and its grid."""
+    lines = grid_lines(baseline)
+    wanted = "\n".join([f"## `{name}` – …", "```text", "score = …", "```", *lines])
+    section = re.search(rf"^## `{name}`.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/baselines.md has no section for {name}: add\n{wanted}"
+    found = " ".join(section[0].split())
+    for line in lines:
+        assert line in found, f"the section on {name} in docs/baselines.md lacks the line\n{line}"
+    assert "$$" in section[0] or "```text" in section[0], f"the section on {name} in docs/baselines.md has no equation"
+
+
 @pytest.mark.parametrize("name", BASELINES)
 def test_the_page_of_the_baselines_lists_the_grid(name):
-    """A section `## name …` for each method; its line "Default grid: …" has every setting with all its values."""
-    section = re.search(rf"^## `{name}`.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert section, f"docs/baselines.md has no section for {name}"
-    listed = " ".join(re.search(r"Default grid: (.*?)\.\n", section[0] + "\n", re.DOTALL)[1].split())
-    first, *others = split_grid(BASELINES[name].GRID)
-    for setting, values in first.items():
-        assert f"`{setting}` {', '.join(map(shown, values))}" in listed
+    check_page(name, BASELINES[name], PAGE.read_text("utf-8"))
+
+
+def test_what_the_page_lacks_is_named():
+    with pytest.raises(AssertionError, match=r"(?s)no section for eszsl: add.*Default grid: `gamma` 0\.3, 1, 3, 10; "):
+        check_page("eszsl", BASELINES["eszsl"], "## `sae` – semantic auto-encoder")
+    with pytest.raises(AssertionError, match=r"on eszsl in docs/baselines\.md lacks the line\s+Default grid: `gamma`"):
+        check_page("eszsl", BASELINES["eszsl"], "## `eszsl`\n```text\nDefault grid: `gamma` 0.3, 1.\n")
+
+
+def grid_lines(baseline):
+    """The default grid and its bounds in words."""
+    first, *others = split_grid(baseline.GRID)
+    text = "; ".join(f"`{setting}` {', '.join(map(shown, values))}" for setting, values in first.items())
     for part in others:
-        assert "; and with fewer values of the others " in listed
-        for setting, values in part.items():
-            if values != first[setting]:
-                assert f"`{setting}` {', '.join(map(shown, values))}" in listed.split("; and with fewer values")[1]
-    for setting, ends in getattr(BASELINES[name], "BOUNDS", {}).items():
-        assert f"`{setting}` {ends[0]:g} to {ends[1]:g}" in " ".join(section[0].split())
-    assert "$$" in section[0] or "```text" in section[0]  # its equation
+        fewer = [setting for setting in part if part[setting] != first[setting]]
+        fewer.sort(key=lambda setting: setting != "feature_scaling")
+        listed = (f"`{setting}` {', '.join(map(shown, part[setting]))}" for setting in fewer)
+        text += f"; and with fewer values of the others {'; '.join(listed)}"
+    bounds = ", ".join(f"`{setting}` {low:g} to {high:g}" for setting, (low, high) in baseline.BOUNDS.items())
+    return [f"Default grid: {text}.", *([f"Bounds: {bounds}"] if bounds else [])]
 
 
 def shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# Settings -------------------------------------------------------------------------------------------------------------
+# Settings
 # Several settings and several descriptions of a class, for every published method.
 
 FEW = {"n_components": (3, 6, 12)}  # where 24 columns make all values of a grid the same

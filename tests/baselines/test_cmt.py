@@ -10,7 +10,7 @@ from zskl import datasets, metrics
 from zskl.baselines import CMT, CMTStar
 from zskl.baselines.cmt import best_threshold, hold_out_classes
 
-# Cmt star -------------------------------------------------------------------------------------------------------------
+# Cmt star
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_novelty_helps_if_seen_classes_attract_unseen_rows():
     assert starred.harmonic > plain.harmonic
 
 
-# Novelty --------------------------------------------------------------------------------------------------------------
+# Novelty
 # The threshold of novelty against all others, and what is held out to choose it.
 
 

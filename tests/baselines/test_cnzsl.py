@@ -78,7 +78,7 @@ def test_the_statistics_of_the_seen_classes_are_inside_the_layers(rectified):
     training = training_with(rectified)
     model = CNZSL(hidden=3)
     network = ClassNormalisedNetwork(training, 0, model)
-    vars(model).update(network.learned())
+    vars(model).update(network.learned_arrays())
     assert model.rectified_ is rectified
     expected = np.array(prototypes_by_hand(training.Y, network.layers(network.weights[0]), rectified))
     cosines = expected / np.linalg.norm(expected, axis=1, keepdims=True)  # with each axis of feature space
@@ -119,7 +119,7 @@ def test_weights_decay_once():
     adam, W = Adam(network.weights[0], 0.5), network.weights[0]
     for _ in range(3):
         W -= 0.1 * adam.direction(W, network.gradient(np.arange(9))[1])
-    for name, layer in network.learned().items():
+    for name, layer in network.learned_arrays().items():
         assert_close(learned[name], layer, SUMS.single)
 
 
@@ -128,7 +128,7 @@ def test_the_rate_drops_to_a_tenth():
     rates = []
     for epoch in range(1, 6):
         rates.append(network.rate)
-        network.keep(epoch)
+        network.end_epoch(epoch)
     assert rates == pytest.approx([1, 1, 0.1, 0.1, 0.01])
 
 

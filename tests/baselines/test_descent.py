@@ -20,7 +20,7 @@ from zskl.baselines.sje import structured_hinge
 from zskl.methods import build
 from zskl.training.solver import batch_indices
 
-# Bilinear -------------------------------------------------------------------------------------------------------------
+# Bilinear
 
 BILINEAR = [ALE, DeViSE, SJE]
 
@@ -124,7 +124,7 @@ def test_a_whole_fit_against_a_plain_loop_in_signature_space(estimator):
         assert_close(ours.projection_, W - V, FIT.single)
 
 
-# Descent --------------------------------------------------------------------------------------------------------------
+# Descent
 # What all methods trained by descent share: gradients, coordinates, fits, progress and divergence.
 
 TRAINED = [ALE, DeViSE, SJE, LatEm, CMT, CMTStar]
@@ -321,7 +321,7 @@ def test_weights_that_are_kept_train_on_unchanged():
             self.gradients[0][:] = self.weights[0]
             return np.asarray(0.0)
 
-        def keep(self, epochs):
+        def end_epoch(self, epochs):
             return np.array([1]) if epochs == 1 else None
 
     problem = Two()

@@ -15,7 +15,7 @@ from zskl._arrays import SparseRows
 from zskl.baselines import eszsl
 from zskl.estimators import model_file
 
-# Eszsl ----------------------------------------------------------------------------------------------------------------
+# Eszsl
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_model_of_0_1_had_signs(small, tmp_path):
     assert baselines.ESZSL().targets == "zero-one"
 
 
-# Sparse ridge ---------------------------------------------------------------------------------------------------------
+# Sparse ridge
 # Ridge regression by conjugate gradients against the closed form in float64.
 
 
@@ -64,7 +64,7 @@ def closed_form(X, codes, gamma):
 @pytest.mark.parametrize("gamma", [0.01, 30.0])
 def test_it_is_the_closed_form_on_either_side(wide, gamma, monkeypatch):
     monkeypatch.setattr(eszsl, "VALUES", 200)  # a few classes at a time
-    rows = SparseRows.of(texts().X)[:: 2 if wide else 1]  # 40 or 80 rows in 50 columns
+    rows = SparseRows.from_scipy(texts().X)[:: 2 if wide else 1]  # 40 or 80 rows in 50 columns
     mean = rows.mean()
     X = texts().X.toarray()[:: 2 if wide else 1] - mean
     codes = np.repeat(np.arange(8), len(X) // 8)
@@ -77,11 +77,11 @@ def test_it_is_the_closed_form_on_either_side(wide, gamma, monkeypatch):
 def test_too_few_steps_are_said(monkeypatch, caplog):
     monkeypatch.setattr(eszsl, "STEPS", 2)
     with caplog.at_level(logging.WARNING, logger="zskl"):
-        eszsl.fit_sparse_ridge(SparseRows.of(texts().X), np.repeat(np.arange(8), 10), 8, 1e-3)
+        eszsl.fit_sparse_ridge(SparseRows.from_scipy(texts().X), np.repeat(np.arange(8), 10), 8, 1e-3)
     assert "after 2 steps the map of 8 classes is still" in caplog.text
 
 
 def test_a_class_without_words_has_no_map():
-    rows = SparseRows.of(sparse.csr_array([[1.0, 0.0], [0.0, 0.0]]))
+    rows = SparseRows.from_scipy(sparse.csr_array([[1.0, 0.0], [0.0, 0.0]]))
     found = eszsl.fit_sparse_ridge(rows, np.array([0, 1]), 2, 1.0)
     np.testing.assert_allclose(found, [[0.5, 0.0], [0.0, 0.0]])

@@ -20,14 +20,14 @@ def test_the_best_map_scores():
 def test_maps_that_serve_few_rows_are_left_out():
     problem = LatentProblem(double_training(), 0, LatEm(n_maps=4, prune_every=2, prune_below=0.2))
     problem.chosen[:] = [30, 5, 19, 46]
-    assert problem.keep(1) is None
-    assert problem.keep(2).tolist() == [0, 3]
+    assert problem.end_epoch(1) is None
+    assert problem.end_epoch(2).tolist() == [0, 3]
     assert problem.chosen.tolist() == [0, 0]
     problem.chosen[:] = [1, 1]
-    assert problem.keep(4) is None  # all that are left are used
+    assert problem.end_epoch(4) is None  # all that are left are used
     greedy = LatentProblem(double_training(), 0, LatEm(n_maps=4, prune_every=1, prune_below=0.9))
     greedy.chosen[:] = [1, 2, 3, 2]
-    assert greedy.keep(1).tolist() == [2]  # one always stays
+    assert greedy.end_epoch(1).tolist() == [2]  # one always stays
 
 
 def test_a_step_counts_the_maps_of_own_classes():

@@ -13,7 +13,7 @@ from zskl.baselines import _linear_models, sync
 from zskl.baselines._linear_models import class_membership, class_signatures, class_sums_and_spectrum, sum_by_class
 from zskl.estimators._candidates import softmax
 
-# Linear ---------------------------------------------------------------------------------------------------------------
+# Linear
 
 
 @pytest.mark.parametrize("estimator", [baselines.ESZSL, baselines.SAE])
@@ -47,7 +47,7 @@ def test_the_spectrum_of_weighted_rows_about_a_center(shape, monkeypatch):
         assert_close(basis * energy @ basis.T, (X - center).T @ (X - center), SOLUTION.double)
 
 
-# Logistic -------------------------------------------------------------------------------------------------------------
+# Logistic
 # Smooth losses against slow loops, and logistic regressions against those of scikit-learn.
 
 
@@ -111,7 +111,7 @@ def test_logistic_regressions_are_those_of_scikit_learn(small, C, monkeypatch):
         assert b[m] == pytest.approx(theirs.intercept_[0], rel=1e-3, abs=1e-4)
 
 
-# Shared fit -----------------------------------------------------------------------------------------------------------
+# Shared fit
 # Means and sums over classes.
 
 

@@ -10,7 +10,7 @@ from zskl import baselines, datasets
 from zskl.baselines import sse
 from zskl.baselines.sse import SimilarityProblem
 
-# Simplex --------------------------------------------------------------------------------------------------------------
+# Simplex
 
 
 def generic(objective, start):
@@ -48,7 +48,7 @@ def test_the_nearest_point_of_the_simplex():
         )
 
 
-# Sse ------------------------------------------------------------------------------------------------------------------
+# Sse
 # SSE: similarities, margins and the step against slow loops and finite differences.
 
 

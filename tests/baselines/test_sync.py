@@ -7,7 +7,7 @@ import pytest
 
 from baseline_problems import RAW, central
 from tolerances import DIFFERENCES, SUMS, assert_close
-from zskl import baselines
+from zskl import baselines, kernels
 from zskl.baselines import _linear_models, sync
 
 
@@ -33,7 +33,7 @@ def test_subgradient_steps_gain_nothing_on_the_structured_loss(monkeypatch):
     own = np.repeat(np.eye(20), 10, axis=0)
     X = own @ Y @ rng.normal(size=(8, 30)) + 2 * rng.normal(size=(200, 30))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    margins = own @ sync.pairwise_distances(Y, Y)
+    margins = own @ kernels.pairwise_distances(Y, Y)
     rows = _linear_models.rotate_rows(X)
 
     def gain():

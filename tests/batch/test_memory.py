@@ -152,11 +152,11 @@ def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, me
         return []
 
     small = 8 * 8 * WIDTH**2 + 8 * 10 * ROWS  # matrices (d, d) in float64, and some numbers for each row
-    monkeypatch.setattr(rows, "SMALL", 0)
+    monkeypatch.setattr(rows, "COPY_BYTES", 0)
     model.fit(X[:200], y[:200], np.eye(SEEN))
     assert peak(fit_all) < 0.3 * X.nbytes + small
     if method in ("gaussian-ort", "ale"):
-        monkeypatch.setattr(rows, "SMALL", INPUT)
+        monkeypatch.setattr(rows, "COPY_BYTES", INPUT)
         assert peak(fit_all) > INPUT  # the planted fault
 
 

@@ -124,7 +124,7 @@ def test_finished_units_are_kept_when_another_diverges(tmp_path):
 
 
 def test_unwritable_target_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("zskl.experiments.unit.run_unit", lambda *a: pytest.fail("work was done"))
+    monkeypatch.setattr("zskl.experiments.unit.Unit.run", lambda *a: pytest.fail("work was done"))
     done = zskl("run", "digits", "--json", str(tmp_path))
     assert done.returncode == 2
     assert "is a folder" in done.stderr

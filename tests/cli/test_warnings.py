@@ -12,7 +12,7 @@ from zskl.cli._warnings import collect_messages
 from zskl.engines import Engine
 
 pytestmark = pytest.mark.filterwarnings("default:odd rows")  # elsewhere in tests a warning is an error
-LOG = logging.getLogger("zskl.selection.search_results")
+LOG = logging.getLogger("zskl.selection.calibration")
 
 
 def noisy(shared, task):
@@ -73,7 +73,7 @@ def test_messages_of_a_worker_travel_to_the_main_process(workers, caplog):
 def test_run_shows_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     settings = ("--set", "epochs=1", "--method", "gaussian", "--calibrate", "--seeds", "2")
-    monkeypatch.setattr("zskl.selection.search_results.RANGE", (1e-4, 1e-3))  # the best is beyond the range
+    monkeypatch.setattr("zskl.selection.calibration.RANGE", (1e-4, 1e-3))  # the best is beyond the range
     done = zskl("run", "synthetic", *settings)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("probabilities among unseen classes will be nearly equal") == 1

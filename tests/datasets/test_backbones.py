@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from image_files import colours, draw_birds, onnx_model
 from tolerances import EPSILON, assert_close
 from zskl.cli import app
-from zskl.datasets import images
+from zskl.datasets import backbones
 from zskl.datasets.images import embed
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra images)")
@@ -39,7 +39,7 @@ def birds(tmp_path):
 @pytest.mark.parametrize("name", ["efficientnet-lit2", "timm", "onnx:", "resnet"])
 def test_unknown_backbone(name):
     with pytest.raises(ValueError, match=r"expected efficientnet-lite0, .*, timm:NAME or onnx:FILE"):
-        images.load_backbone(name)
+        backbones.load_backbone(name)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_missing_packages_are_named(monkeypatch, tmp_path, name, package, extra)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ValueError, match=rf"needs the package {package}, .*pip install 'zskl\[{extra}\]'"):
-        images.load_backbone(name)
+        backbones.load_backbone(name)
 
 
 def test_without_pillow(monkeypatch, birds, tmp_path):
@@ -92,7 +92,7 @@ def one_thread():
 @pytest.fixture(scope="module")
 def lite():
     """Loaded once; the tests that use it run it on one thread."""
-    return images.load_backbone("efficientnet-lite2", "cpu")
+    return backbones.load_backbone("efficientnet-lite2", "cpu")
 
 
 @needs_lite
@@ -126,7 +126,7 @@ def test_weights_that_contain_code_are_refused(monkeypatch, tmp_path):
     fake.__file__ = str(tmp_path / "__init__.py")
     monkeypatch.setitem(sys.modules, fake.__name__, fake)
     with pytest.raises(ValueError, match=r"weights.pth is damaged"):
-        images.load_backbone("efficientnet-lite2")
+        backbones.load_backbone("efficientnet-lite2")
     assert not (tmp_path / "executed").exists()
 
 
@@ -154,7 +154,7 @@ def test_timm_through_its_documented_calls(monkeypatch, birds, tmp_path):
         np.testing.assert_allclose(saved["features"][:, 0] * 255, [10, 11, 12, 0, 1, 2], rtol=1e-5, atol=1e-5)
         assert str(saved["backbone"]) == "timm:tiny"
     with pytest.raises(ValueError, match=r"timm model 'huge' could not be loaded \(Unknown model \(huge\)\): check"):
-        images.load_backbone("timm:huge")
+        backbones.load_backbone("timm:huge")
 
 
 @needs_onnx
@@ -207,22 +207,22 @@ def test_onnx_settings_are_checked(tmp_path, described, sentence):
     onnx_model(tmp_path / "m.onnx", ("n", 3, 8, 8), "Identity")
     (tmp_path / "m.json").write_text(described)
     with pytest.raises(ValueError, match=sentence):
-        images.load_backbone(f"onnx:{tmp_path / 'm.onnx'}")
+        backbones.load_backbone(f"onnx:{tmp_path / 'm.onnx'}")
 
 
 @needs_onnx
 def test_onnx_files_that_do_not_fit(tmp_path):
     with pytest.raises(FileNotFoundError, match="no ONNX file at"):
-        images.load_backbone(f"onnx:{tmp_path / 'none.onnx'}")
+        backbones.load_backbone(f"onnx:{tmp_path / 'none.onnx'}")
     path = tmp_path / "m.onnx"
     path.write_text("no network")
     with pytest.raises(ValueError, match="is not a usable ONNX model"):
-        images.load_backbone(f"onnx:{path}")
+        backbones.load_backbone(f"onnx:{path}")
     onnx_model(path, ("n", 3), "Identity")
     with pytest.raises(ValueError, match=r"expected one input, tensor\(float\) of 4 dimensions"):
-        images.load_backbone(f"onnx:{path}")
+        backbones.load_backbone(f"onnx:{path}")
     with pytest.raises(ValueError, match="device is 'tpu': this onnxruntime offers"):
-        images.load_backbone(f"onnx:{path}", "tpu")
+        backbones.load_backbone(f"onnx:{path}", "tpu")
 
 
 @needs_onnx

@@ -12,11 +12,8 @@ import scipy.sparse as sp
 
 import user_files
 from toy import changed, fields, table, with_part
-from zskl import Dataset as Dataset_zskl
 from zskl.baselines import ESZSL
 from zskl.datasets import Dataset, make_synthetic
-
-# Dataset --------------------------------------------------------------------------------------------------------------
 
 
 def test_derived_values():
@@ -152,7 +149,6 @@ def test_the_fingerprint_depends_on(change):
     assert changed(**change).fingerprint != changed().fingerprint
 
 
-# Dataset checks -------------------------------------------------------------------------------------------------------
 # The invariants of a Dataset, each with a planted violation.
 
 VIOLATIONS = {
@@ -270,7 +266,6 @@ def test_a_dataset_does_not_read_what_was_checked():
         Dataset(X=X.astype(np.float64), checked=True, **rest)  # not what the cache keeps
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
 # Datasets of data frames in memory: the same as from files, and errors that name the column.
 
 
@@ -300,7 +295,7 @@ def test_frames_make_the_dataset_that_files_make(tables, unseen):
     how = {"unseen": unseen} if isinstance(unseen, list) else {"unseen_fraction": unseen}
     expected = user_files.make(seed=3, **how)
     for form, given in FORMS.items():
-        data = Dataset_zskl.from_frames(*given(*tables), unseen=unseen, seed=3)
+        data = Dataset.from_frames(*given(*tables), unseen=unseen, seed=3)
         assert data.fingerprint == expected.fingerprint, form
         assert data.feature_names == expected.feature_names, form
         np.testing.assert_array_equal(data.X, expected.X)
@@ -308,7 +303,7 @@ def test_frames_make_the_dataset_that_files_make(tables, unseen):
 
 
 def test_a_number_of_unseen_classes_is_drawn(tables):
-    data = Dataset_zskl.from_frames(*FORMS["polars"](*tables), unseen=3, name="birds")
+    data = Dataset.from_frames(*FORMS["polars"](*tables), unseen=3, name="birds")
     assert len(data.unseen_classes) == 3
     assert repr(data).startswith("Dataset('birds', 120 rows × 6 features, 7 seen and 3 unseen")
 
@@ -317,7 +312,7 @@ def test_whole_numbers_are_classes_also_as_floats(tables):
     rows, traits = tables
     number = {name: float(k) for k, name in enumerate(traits["class"])}
     rows, traits = rows.assign(label=rows["label"].map(number)), traits.assign(**{"class": traits["class"].map(number)})
-    data = Dataset_zskl.from_frames(rows, "label", traits, unseen=[3])
+    data = Dataset.from_frames(rows, "label", traits, unseen=[3])
     assert data.unseen_classes.tolist() == [3]
     assert data.y.dtype.kind == "i"
 
@@ -325,7 +320,7 @@ def test_whole_numbers_are_classes_also_as_floats(tables):
 def test_arrays_have_no_names(tables):
     rows, traits = tables
     X = rows[[f"f{k}" for k in range(6)]].to_numpy()
-    data = Dataset_zskl.from_frames(X, rows["label"], traits.set_index("class"))
+    data = Dataset.from_frames(X, rows["label"], traits.set_index("class"))
     assert data.feature_names is None
     assert data.X.shape == (120, 6)
 
@@ -368,32 +363,32 @@ def test_what_is_wrong_is_named(tables, case):
     call, sentence = WRONG[case]
     given, how = call(*tables)
     with pytest.raises(ValueError, match=sentence):
-        Dataset_zskl.from_frames(*given, **how)
+        Dataset.from_frames(*given, **how)
 
 
 def test_names_of_columns_need_not_be_text(tables):
     rows, traits = tables
     numbers = rows.drop(columns=["id", "label"], errors="ignore")
     numbered = numbers.set_axis(range(numbers.shape[1]), axis=1)
-    data = Dataset_zskl.from_frames(numbered, rows["label"], traits, unseen=["fox"])
+    data = Dataset.from_frames(numbered, rows["label"], traits, unseen=["fox"])
     assert data.feature_names == tuple(map(str, range(numbers.shape[1])))
     np.testing.assert_array_equal(data.X, numbers.to_numpy(dtype=np.float32))
     numbered[9] = rows["label"]
-    same = Dataset_zskl.from_frames(numbered, 9, traits, unseen=["fox"])
+    same = Dataset.from_frames(numbered, 9, traits, unseen=["fox"])
     assert same.fingerprint == data.fingerprint
     nested = numbers.assign(label=rows["label"])
     nested.columns = pd.MultiIndex.from_product([["sensor"], nested.columns])
-    assert len(Dataset_zskl.from_frames(nested, ("sensor", "label"), traits).feature_names) == numbers.shape[1]
+    assert len(Dataset.from_frames(nested, ("sensor", "label"), traits).feature_names) == numbers.shape[1]
 
 
 def test_frames_that_are_refused_by_a_sentence(tables):
     rows, traits = tables
     first, second = rows.columns[1:3]
     with pytest.raises(ValueError, match=f"features has several columns named '{first}'"):
-        Dataset_zskl.from_frames(rows.rename(columns={second: first}), "label", traits)
+        Dataset.from_frames(rows.rename(columns={second: first}), "label", traits)
     with pytest.raises(ValueError, match="column 'day': expected numbers; put what matters of a date"):
-        Dataset_zskl.from_frames(rows.assign(day=[date(2020, 1, 1)] * len(rows)), "label", traits)
+        Dataset.from_frames(rows.assign(day=[date(2020, 1, 1)] * len(rows)), "label", traits)
     with pytest.raises(ValueError, match="features is a sparse csr_array, and a dataset holds dense rows"):
-        Dataset_zskl.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)
+        Dataset.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)
     with pytest.raises(ValueError, match="X holds 'word' in column 0: expected numbers"):
         ESZSL().fit(pd.DataFrame({0: ["word", "other"], 1: [1, 2]}), ["a", "b"])

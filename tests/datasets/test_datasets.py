@@ -8,29 +8,33 @@ from benchmark_files import cells, tiny, write_package
 from zskl import datasets
 from zskl.datasets import make_synthetic, toy, xlsa17
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 def test_load_by_name():
     assert datasets.load("Digits").fingerprint == toy.load_digits().fingerprint
     assert datasets.load("SYNTHETIC").fingerprint == make_synthetic().fingerprint
-    assert [name for name, _ in datasets.names()] == ["letters", "digits", "synthetic", *xlsa17.BENCHMARKS]
+    assert [name for name, _ in datasets.names()] == [*datasets.BUNDLED, *xlsa17.BENCHMARKS]
     assert all(description and "\n" not in description for _, description in datasets.names())
 
 
+@pytest.mark.parametrize("name", datasets.BUNDLED)
+def test_bundled_datasets_load(name):
+    assert datasets.load(name).name == name
+
+
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(ValueError, match=r"'digts' \(did you mean 'digits'\?\).*letters, digits, synthetic"):
+    with pytest.raises(ValueError, match=r"'digts' \(did you mean 'digits'\?\).*letters, digits, "):
         datasets.load("digts")
 
 
-@pytest.mark.parametrize("name", ["digits", "synthetic"])
+@pytest.mark.parametrize("name", datasets.BUNDLED)
 @pytest.mark.parametrize("argument", ["root", "features", "signatures", "folds"])
 def test_bundled_datasets_take_no_files(name, argument):
     with pytest.raises(ValueError, match=f"{argument} is 'somewhere', but the bundled dataset '{name}' takes none"):
         datasets.load(name, **{argument: "somewhere"})
 
 
-# Row names ------------------------------------------------------------------------------------------------------------
 # The names of rows: ids of one's own files, image files of a benchmark, none where there are none.
 
 

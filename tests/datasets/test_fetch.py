@@ -10,21 +10,51 @@ import stat
 import threading
 import zipfile
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmark_files import CLEAN, DONE, Server, names, refused, serving, zipped
+from benchmark_files import CLEAN, DONE, Server, names, refused, serving, tiny, write_package, zipped
 from zskl import datasets
 from zskl.cli import app
-from zskl.datasets import fetch
-from zskl.datasets.fetch import fetch as fetch_fetch
+from zskl.datasets import fetch as fetching
+from zskl.datasets.fetch import fetch
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """Small blocks, a cache of the test's own."""
+    monkeypatch.setattr(fetching, "BLOCK", 1000)
+    monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.delenv("ZSKL_DATA", raising=False)
+
+
+@pytest.fixture
+def root(quick, tmp_path):
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def content(tmp_path):
+    """A zip file of about 30 kB, as the authors': a folder xlsa17 with data inside."""
+    folder = write_package(tmp_path / "made" / "CUB", *tiny())
+    files = {f"xlsa17/data/CUB/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
+    files["xlsa17/code/noise.bin"] = np.random.default_rng(0).bytes(20_000)
+    return zipped({"xlsa17/": b"", **files})
+
+
+@pytest.fixture
+def server(quick, content):
+    made = Server(content)
+    with serving(made) as url:
+        made.url = url
+        yield made
 
 
 def test_fetch_and_load(server, root):
     told = []
-    folder = fetch_fetch(
-        "xlsa17", urls=[server.url], root=root, progress=lambda done, total: told.append((done, total))
-    )
+    folder = fetch("xlsa17", urls=[server.url], root=root, progress=lambda done, total: told.append((done, total)))
     assert folder == root / "xlsa17"
     assert names(root) == DONE
     assert names(folder) == ["code", "data"]
@@ -37,13 +67,13 @@ def test_fetch_and_load(server, root):
 
 
 def test_the_default_root_is_where_load_looks(server, tmp_path):
-    assert fetch_fetch(urls=[server.url]) == tmp_path / "cache" / "xlsa17"
+    assert fetch(urls=[server.url]) == tmp_path / "cache" / "xlsa17"
     assert datasets.load("CUB").features == "res101"
 
 
 def test_the_second_time_checks_and_does_not_download(server, root):
-    folder = fetch_fetch(urls=[server.url], root=root)
-    assert fetch_fetch(urls=[server.url], root=root) == folder
+    folder = fetch(urls=[server.url], root=root)
+    assert fetch(urls=[server.url], root=root) == folder
     assert server.asked == 1
     text = (root / "xlsa17.sha256").read_text()
     assert text.startswith(f"# {server.url}\n")
@@ -51,22 +81,22 @@ def test_the_second_time_checks_and_does_not_download(server, root):
     path = folder / "data" / "CUB" / "res101.mat"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     with pytest.raises(ValueError, match=r"not as it was fetched: .xlsa17/data/CUB/res101\.mat. changed or disap"):
-        fetch_fetch(urls=[server.url], root=root)
+        fetch(urls=[server.url], root=root)
     path.unlink()
     with pytest.raises(ValueError, match=r"delete the folder to fetch it again, or delete \S*xlsa17\.sha256"):
-        fetch_fetch(urls=[server.url], root=root)
+        fetch(urls=[server.url], root=root)
     (root / "xlsa17.sha256").unlink()  # changed on purpose
-    assert fetch_fetch(urls=[server.url], root=root) == folder
+    assert fetch(urls=[server.url], root=root) == folder
 
 
 def test_leftovers_of_a_killed_process_are_removed(server, root):
     (root / ".xlsa17.dead.part" / "CUB").mkdir(parents=True)
-    fetch_fetch(urls=[server.url], root=root)
+    fetch(urls=[server.url], root=root)
     assert names(root) == DONE
 
 
 def test_two_at_once(server, root):
-    threads = [threading.Thread(target=fetch_fetch, kwargs={"urls": [server.url], "root": root}) for _ in range(3)]
+    threads = [threading.Thread(target=fetch, kwargs={"urls": [server.url], "root": root}) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -79,7 +109,7 @@ def test_mirrors_in_order(server, root, content):
     broken, page = Server(content), Server(b"<!DOCTYPE html><p>This link has expired" * 50)
     broken.status = 404
     with serving(broken) as first, serving(page) as second:
-        assert fetch_fetch(urls=[first, second, server.url], root=root)
+        assert fetch(urls=[first, second, server.url], root=root)
         assert names(root) == DONE
         assert broken.asked == page.asked == server.asked == 1
         assert f"# {server.url}" in (root / "xlsa17.sha256").read_text()
@@ -90,9 +120,9 @@ def test_mirrors_in_order(server, root, content):
 
 def test_unknown_packages_and_no_addresses(root):
     with pytest.raises(ValueError, match="no package is called 'flo': expected one of xlsa17"):
-        fetch_fetch("flo", root=root)
+        fetch("flo", root=root)
     with pytest.raises(ValueError, match="urls is empty"):
-        fetch_fetch(urls=[], root=root)
+        fetch(urls=[], root=root)
 
 
 def test_the_command(server, root):
@@ -106,7 +136,7 @@ def test_the_command(server, root):
 
 def test_splits_that_changed_since_are_not_loaded(server, root):
     """Another version of the splits under the same name is the worst mistake of all: it is looked for at each load."""
-    path = fetch_fetch(urls=[server.url], root=root) / "data" / "CUB" / "att_splits.mat"
+    path = fetch(urls=[server.url], root=root) / "data" / "CUB" / "att_splits.mat"
     datasets.load("CUB", root=root)
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(ValueError, match=r"att_splits\.mat is not as it was fetched: its checksum differs"):
@@ -121,7 +151,7 @@ def test_a_download_that_broke_off_starts_again(server, root):
     sentence = refused(server, root, ConnectionError)
     assert "the connection broke off before the file was complete; try again" in sentence
     assert names(root) == CLEAN
-    fetch_fetch(urls=[server.url], root=root)
+    fetch(urls=[server.url], root=root)
     assert names(root) == DONE
     assert server.asked == 2
 
@@ -131,13 +161,13 @@ def test_an_interrupted_download_leaves_nothing(server, root):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch_fetch(urls=[server.url], root=root, progress=give_up)
+        fetch(urls=[server.url], root=root, progress=give_up)
     assert names(root) == CLEAN
 
 
 def test_a_server_that_does_not_say_the_length():
     told = []
-    bar = fetch._Bar(lambda *state: told.append(state))
+    bar = fetching._Bar(lambda *state: told.append(state))
     bar.update(1000)
     bar.update(1000)
     assert told == [(1000, None), (2000, None)]
@@ -149,7 +179,7 @@ def test_a_full_disk(server, root, monkeypatch):
 
     monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
     with pytest.raises(OSError, match=r"cannot write \S*xlsa17: the disk is full; make room there"):
-        fetch_fetch(urls=[server.url], root=root)
+        fetch(urls=[server.url], root=root)
     assert names(root) == CLEAN
 
 
@@ -186,7 +216,7 @@ def test_an_address_where_nobody_listens(root):
 
 
 def test_a_server_that_stops_answering(server, root, monkeypatch):
-    monkeypatch.setattr(fetch, "SILENCE", 0.05)
+    monkeypatch.setattr(fetching, "SILENCE", 0.05)
     server.silent = threading.Event()
     try:
         assert "the connection failed (Read timed out" in refused(server, root, ConnectionError)
@@ -197,7 +227,7 @@ def test_a_server_that_stops_answering(server, root, monkeypatch):
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x.zip", "data:,x", "xlsa17.zip", "http://"])
 def test_other_schemes(url, root):
     with pytest.raises(ValueError, match="is not an http or https address"):
-        fetch_fetch(urls=[url], root=root)
+        fetch(urls=[url], root=root)
     assert not root.exists()
 
 
@@ -212,12 +242,12 @@ def test_a_redirection(server, root, content):
     first = Server(content)
     first.location = server.url
     with serving(first) as url:
-        assert fetch_fetch(urls=[url], root=root)
+        assert fetch(urls=[url], root=root)
 
 
 def test_a_flat_zip(server, root):
     server.content = zipped({"CUB/att_splits.mat": b"1", "__MACOSX/CUB/x": b"2"})
-    assert names(fetch_fetch(urls=[server.url], root=root)) == ["CUB"]
+    assert names(fetch(urls=[server.url], root=root)) == ["CUB"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
@@ -247,7 +277,7 @@ OUTSIDE = [
 @pytest.mark.parametrize("path", OUTSIDE)
 def test_nothing_is_unpacked_outside_the_folder(server, root, path):
     server.content = zipped({"xlsa17/data/CUB/att_splits.mat": b"1", path: b"evil"})
-    folder = fetch_fetch(urls=[server.url], root=root)
+    folder = fetch(urls=[server.url], root=root)
     assert names(root) == DONE
     assert all(found.is_relative_to(folder) for found in root.parent.rglob("*evil*"))
 
@@ -259,7 +289,7 @@ def test_links_become_plain_files(server, root):
     with zipfile.ZipFile(buffer, "a") as file:
         file.writestr(link, "/etc/passwd")
     server.content = buffer.getvalue()
-    found = fetch_fetch(urls=[server.url], root=root) / "data" / "link"
+    found = fetch(urls=[server.url], root=root) / "data" / "link"
     assert not found.is_symlink()
     assert found.read_text() == "/etc/passwd"
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from image_files import colours, draw_birds, picture
-from zskl.datasets.images import Backbone, Preprocessing, UnreadablePicture, embed, find_pictures, read_picture
+from zskl.datasets.backbones import Backbone, Preprocessing
+from zskl.datasets.images import UnreadablePicture, embed, find_pictures, read_picture
 
-# Decode ---------------------------------------------------------------------------------------------------------------
+# Decode
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra images)")
 
@@ -125,7 +126,6 @@ def test_preprocessing_is_a_centred_crop_resized_and_scaled():
     np.testing.assert_allclose(flat[0, :, :10], 0, atol=1e-6)  # the whole width is kept: same shape
 
 
-# Embed ----------------------------------------------------------------------------------------------------------------
 # Which pictures are embedded, and how an interrupted run continues.
 
 

@@ -16,8 +16,6 @@ from zskl import datasets, methods, protocols, selection
 from zskl.datasets import letters
 from zskl.datasets.letters import FACES, decompose
 
-# Letters --------------------------------------------------------------------------------------------------------------
-
 
 @pytest.fixture(scope="module")
 def data():
@@ -106,7 +104,6 @@ def test_most_unseen_letters_are_recognised(data):
     assert protocols.zsl(model, data).accuracy > 0.75
 
 
-# Alphabet -------------------------------------------------------------------------------------------------------------
 # Classes and descriptions of letters, against Unicode's own names and the fonts.
 
 
@@ -181,7 +178,6 @@ def test_unknown_languages_are_refused_with_the_known_ones(language):
         letters.load(language)
 
 
-# Pictures -------------------------------------------------------------------------------------------------------------
 # How letters are drawn, what is counted in their pictures, and where both are kept.
 
 UPRIGHT, WIDEST, TALLEST = 0, 3, 15  # DejaVu Sans, its bold oblique, and that of STIX

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from zskl.datasets import make_synthetic, toy
 
-# Digits ---------------------------------------------------------------------------------------------------------------
+# Digits
 
 
 def test_digits():
@@ -67,7 +67,6 @@ def test_digits_refuses_wrong_arguments(unseen):
         toy.load_digits(seed=-1)
 
 
-# Synthetic ------------------------------------------------------------------------------------------------------------
 # Synthetic classes: a linear map, noise, shift and descriptions.
 
 

@@ -1,20 +1,25 @@
 """A small generated package: what is read, from where, and how the command line takes it."""
 
+import errno
+import json
+import os
 import re
+import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.io
 from typer.testing import CliRunner
 
 from benchmark_files import ATTRIBUTES, CLASSES, EACH, UNSEEN, WRITERS, tiny, with_fold, write_package, write_v5
+from user_files import make
 from zskl import datasets
 from zskl.cli import app
 from zskl.cli._datasets import pick_features
-from zskl.datasets import xlsa17
+from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
 from zskl.experiments import run_folder
-
-# Package --------------------------------------------------------------------------------------------------------------
 
 n = len(CLASSES) * EACH
 
@@ -212,10 +217,7 @@ def test_features_for_each_dataset():
         pick_features("CUB", ["CBU=clip"])
 
 
-# Class table ----------------------------------------------------------------------------------------------------------
 # Signatures of a benchmark: att, original_att, another .mat, a table.
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_original_att_and_attribute_names(package):
@@ -296,10 +298,7 @@ def test_unknown_signatures(package, wish):
         xlsa17.load("CUB", package, signatures="table.txt")
 
 
-# Fold lists -----------------------------------------------------------------------------------------------------------
 # Validation folds: seeded, of class lists, of the file; planted test rows.
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_seeded_folds(package):
@@ -399,10 +398,7 @@ def test_a_fold_that_shares_classes_is_reported(tmp_path):
         xlsa17.load("CUB", tmp_path, folds="lists")
 
 
-# Damaged --------------------------------------------------------------------------------------------------------------
 # Every damaged copy of a package is refused with a sentence that names the file, the field and the rows.
-
-pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def changed(field, change):
@@ -601,3 +597,351 @@ def test_rows_outside_all_parts_are_reported(tmp_path):
     write_package(tmp_path / "CUB", splits, features)
     with pytest.warns(UserWarning, match=r"att_splits\.mat: 2 of the 48 rows of .*res101\.mat are in no part"):
         xlsa17.load("CUB", tmp_path)
+
+
+# The layout that other projects read: as they read it, and as we do
+
+
+def as_others_read_it(place):
+    """The lines that published code uses, with scipy alone."""
+    content, splits = scipy.io.loadmat(place / "res101.mat"), scipy.io.loadmat(place / "att_splits.mat")
+    names = [entry[0][0] for entry in splits["allclasses_names"]]
+    return {
+        "X": content["features"].T,
+        "y": [names[int(k) - 1] for k in content["labels"].squeeze()],
+        "files": [entry[0][0] for entry in content["image_files"]],
+        "att": splits["att"].T,
+        "names": names,
+        **{key: splits[key].squeeze().astype(int) - 1 for key in splits if key.endswith("_loc")},
+    }
+
+
+def test_xlsa17_round_trip_as_others_read_it(here):
+    data = make()
+    xlsa17.write_benchmark(data, here, folder.read_row_names(here / "birds"))
+    back = as_others_read_it(here)
+    np.testing.assert_array_equal(back["X"], data.X)
+    np.testing.assert_array_equal(back["att"], data.signatures.to_numpy())
+    assert back["X"].dtype == np.float32
+    assert back["y"] == data.y.tolist()
+    assert back["names"] == data.class_names.tolist()
+    assert back["files"] == [f"r{k}" for k in range(120)]
+    for field, part in (
+        ("trainval", "trainval"),
+        ("test_seen", "test_seen"),
+        ("test_unseen", "test_unseen"),
+        ("train", "fold1_train"),
+        ("val", "fold1_val"),
+    ):
+        assert back[f"{field}_loc"].tolist() == data.parts[part].tolist()
+    assert (here / "trainvalclasses.txt").read_text().split() == data.seen_classes.tolist()
+    assert (here / "testclasses.txt").read_text().split() == data.unseen_classes.tolist()
+
+
+@pytest.mark.parametrize("folds", [None, "file"])
+def test_xlsa17_round_trip_as_we_read_it(here, folds, monkeypatch):
+    monkeypatch.setenv("ZSKL_CACHE", str(here / "cache"))
+    data = make()
+    (here / "other").mkdir()
+    xlsa17.write_benchmark(data, here / "other")
+    back = datasets.load("other", folds=folds)
+    assert (back.name, back.features) == ("other", "res101")
+    np.testing.assert_array_equal(back.X, data.X)
+    np.testing.assert_array_equal(back.y, data.y)
+    pd.testing.assert_frame_equal(back.signatures, data.signatures, check_names=False)
+    wanted = [part for part in data.parts if folds is None or not part.startswith(("fold2", "fold3"))]
+    assert list(back.parts) == wanted
+    for part in wanted:
+        np.testing.assert_array_equal(back.parts[part], data.parts[part], err_msg=part)
+    if folds is None:
+        assert back.fingerprint == data.fingerprint
+
+
+def test_xlsa17_holds_one_signature_per_class_and_names_on_one_line(tmp_path):
+    with pytest.raises(ValueError, match=r"several signatures for class 'class 0'.*average"):
+        xlsa17.write_benchmark(make_synthetic(descriptions=2), tmp_path)
+    data = make_synthetic()
+    broken = Dataset(data.name, data.X, data.y, data.signatures.rename(columns={"attribute 0": "a\nb"}), data.parts)
+    with pytest.raises(ValueError, match="line break"):
+        xlsa17.write_benchmark(broken, tmp_path)
+    described = pd.concat([data.signatures, data.signatures[:1].set_axis(["yak"])])
+    with pytest.raises(ValueError, match="no rows of class 'yak'"):
+        xlsa17.write_benchmark(Dataset(data.name, data.X, data.y, described, data.parts), tmp_path)
+    untested = {**data.parts, "test_seen": []}
+    with pytest.raises(ValueError, match="no rows in 'test_seen'"):
+        xlsa17.write_benchmark(Dataset(data.name, data.X, data.y, data.signatures, untested), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# A large matrix is read once; a change of its file is noticed; a cache that fails does no harm
+
+
+SHAPE = (50, 7)
+
+
+@pytest.fixture
+def every_file_is_large(monkeypatch, tmp_path):
+    monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(xlsa17, "SMALLEST", 0)
+
+
+@pytest.fixture
+def source(every_file_is_large, tmp_path):
+    path = tmp_path / "features.npy"
+    np.save(path, np.random.default_rng(0).standard_normal(SHAPE))
+    return path
+
+
+class Reader:
+    """Counts how often it is asked."""
+
+    calls = 0
+
+    def __call__(self, path):
+        self.calls += 1
+        return np.load(path), {"labels": [1, 2], "names": ["ä"]}
+
+
+@pytest.fixture
+def read():
+    return Reader()
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """The source counts as old enough for its times to be trusted."""
+    monkeypatch.setattr(xlsa17, "SETTLED", -(10**18))
+
+
+def rewrite(path, values, keep_time=True):
+    """Other content of the same size and, as `cp -p` and unpackers do, the same time of modification."""
+    before = path.stat()
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # until the file system's clock has moved on
+        np.save(path, values)
+        if keep_time:
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def entry(tmp_path):
+    (found,) = (tmp_path / "cache" / "mapped").iterdir()
+    return found
+
+
+def test_read_once(source, read):
+    first, second = xlsa17.load_matrix(source, read), xlsa17.load_matrix(source, read)
+    assert read.calls == 1
+    for found in (first, second):
+        assert isinstance(found.X, np.memmap)
+        assert found.X.dtype == np.float32
+        assert found.notes == {"labels": [1, 2], "names": ["ä"]}
+        np.testing.assert_array_equal(found.X, np.load(source).astype(np.float32))
+        with pytest.raises(ValueError, match="read-only"):
+            found.X[0, 0] = 1
+
+
+@pytest.mark.parametrize("make", [np.asfortranarray, np.ascontiguousarray, lambda x: x.astype(np.float32)])
+def test_any_layout_and_block_height(source, make, monkeypatch, tmp_path):
+    monkeypatch.setattr(xlsa17, "BLOCK_VALUES", 30)
+    whole = np.load(source)
+    found = xlsa17.load_matrix(source, lambda path: (make(whole), {}))
+    np.testing.assert_array_equal(found.X, whole.astype(np.float32))
+    monkeypatch.setattr(xlsa17, "SMALLEST", 1 << 30)
+    found = xlsa17.load_matrix(source, lambda path: (make(whole), {}))
+    np.testing.assert_array_equal(found.X, whole.astype(np.float32))
+    assert not isinstance(found.X, np.memmap)
+
+
+def test_small_files_are_not_kept(source, read, monkeypatch, tmp_path):
+    monkeypatch.setattr(xlsa17, "SMALLEST", 1 << 23)
+    xlsa17.load_matrix(source, read)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_unchanged_source_is_not_hashed_again(source, read, settled, monkeypatch):
+    xlsa17.load_matrix(source, read)
+    monkeypatch.setattr(xlsa17, "_describe_source", lambda *_: pytest.fail("hashed"))
+    xlsa17.load_matrix(source, read)
+    assert read.calls == 1
+
+
+@pytest.mark.parametrize("keep_time", [True, False])
+def test_other_content_of_the_same_size_is_noticed(source, read, settled, keep_time):
+    xlsa17.load_matrix(source, read)
+    rewrite(source, np.ones(SHAPE), keep_time)
+    np.testing.assert_array_equal(xlsa17.load_matrix(source, read).X, np.ones(SHAPE))
+    assert read.calls == 2
+
+
+def test_other_content_within_the_clocks_resolution_is_noticed(source, read, monkeypatch):
+    """Times that did not move prove nothing for a file written a moment ago."""
+    fixed = time.time_ns() + 10**18  # not old enough, however slow this machine is
+    monkeypatch.setattr(xlsa17, "_file_times", lambda status: [fixed, fixed])
+    xlsa17.load_matrix(source, read)
+    rewrite(source, np.ones(SHAPE))
+    np.testing.assert_array_equal(xlsa17.load_matrix(source, read).X, np.ones(SHAPE))
+
+
+def test_another_size_is_noticed(source, read, settled):
+    xlsa17.load_matrix(source, read)
+    rewrite(source, np.ones((3, 7)))
+    assert xlsa17.load_matrix(source, read).X.shape == (3, 7)
+
+
+def test_a_touched_source_is_hashed_once_and_not_read(source, read, settled, monkeypatch, tmp_path):
+    xlsa17.load_matrix(source, read)
+    os.utime(source)
+    xlsa17.load_matrix(source, read)
+    assert read.calls == 1
+    monkeypatch.setattr(xlsa17, "_describe_source", lambda *_: pytest.fail("hashed"))
+    xlsa17.load_matrix(source, read)
+
+
+def test_a_source_that_changes_while_read_is_not_kept(source, tmp_path):
+    def read(path):
+        whole = np.load(path)
+        rewrite(path, np.ones(SHAPE))
+        return whole, {}
+
+    assert not isinstance(xlsa17.load_matrix(source, read).X, np.memmap)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_older_map_survives_the_new_one(source, read, tmp_path):
+    old = xlsa17.load_matrix(source, read).X
+    values = np.array(old)
+    rewrite(source, np.ones(SHAPE))
+    xlsa17.load_matrix(source, read)
+    np.testing.assert_array_equal(old, values)
+    assert len(list(entry(tmp_path).glob("*.npy"))) == 1
+
+
+def test_files_of_one_name_in_two_folders(source, read, tmp_path):
+    (tmp_path / "b").mkdir()
+    other = tmp_path / "b" / source.name
+    np.save(other, np.ones(SHAPE))
+    xlsa17.load_matrix(source, read)
+    np.testing.assert_array_equal(xlsa17.load_matrix(other, read).X, np.ones(SHAPE))
+    assert xlsa17.load_matrix(source, read).X[0, 0] != 1
+
+
+def test_a_cache_that_cannot_be_made(source, read, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "file"))
+    for calls in (1, 2):
+        np.testing.assert_array_equal(xlsa17.load_matrix(source, read).X, np.load(source).astype(np.float32))
+        assert read.calls == calls
+
+
+def test_a_full_disk(source, read, monkeypatch, tmp_path):
+    @contextmanager
+    def full(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+        yield
+
+    monkeypatch.setattr(xlsa17, "replace_file", full)
+    np.testing.assert_array_equal(xlsa17.load_matrix(source, read).X, np.load(source).astype(np.float32))
+
+
+def truncate(folder):
+    for path in folder.glob("*.npy"):
+        path.write_bytes(path.read_bytes()[:-10])
+
+
+def empty(folder):
+    for path in folder.glob("*.npy"):
+        path.write_bytes(b"")
+
+
+def remove(folder):
+    for path in folder.glob("*.npy"):
+        path.unlink()
+
+
+def other_shape(folder):
+    for path in folder.glob("*.npy"):
+        np.save(path, np.ones((3, 3), dtype=np.float32))
+
+
+def no_json(folder):
+    (folder / "source.json").write_text("{")
+
+
+def other_json(folder):
+    (folder / "source.json").write_text("[1]")
+
+
+def no_keys(folder):
+    (folder / "source.json").write_text("{}")
+
+
+def newer_format(folder):
+    known = json.loads((folder / "source.json").read_text())
+    (folder / "source.json").write_text(json.dumps(known | {"format": 99}))
+
+
+CACHE_DAMAGES = [truncate, empty, remove, other_shape, no_json, other_json, no_keys, newer_format]
+
+
+@pytest.mark.parametrize("damage", CACHE_DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_cache_is_made_again(damage, source, read, tmp_path):
+    xlsa17.load_matrix(source, read)
+    damage(entry(tmp_path))
+    np.testing.assert_array_equal(xlsa17.load_matrix(source, read).X, np.load(source).astype(np.float32))
+    xlsa17.load_matrix(source, read)
+    assert read.calls == 2
+
+
+def test_temporary_files_of_killed_processes_are_removed(source, read, tmp_path):
+    xlsa17.load_matrix(source, read)
+    old, new = entry(tmp_path) / ".x.npy.1.part", entry(tmp_path) / ".y.npy.2.part"
+    old.write_text("")
+    new.write_text("")
+    os.utime(old, (0, 0))
+    rewrite(source, np.ones(SHAPE))
+    xlsa17.load_matrix(source, read)
+    assert not old.exists()
+    assert new.exists()
+
+
+@pytest.mark.parametrize("moment", ["while the first reads", "while the first writes"])
+def test_two_at_once(source, read, moment, monkeypatch, tmp_path):
+    """A second load begins and ends in the midst of the first, as another process may."""
+    blocks, second = xlsa17._float_blocks, []
+
+    def in_the_midst():
+        if not second:
+            second.append(None)  # the second load comes by here too
+            second[0] = xlsa17.load_matrix(source, read)
+
+    def reading(path):
+        if "reads" in moment:
+            in_the_midst()
+        return read(path)
+
+    def writing(*arguments):
+        for block in blocks(*arguments):
+            yield block
+            if "writes" in moment:
+                in_the_midst()
+
+    monkeypatch.setattr(xlsa17, "_float_blocks", writing)
+    monkeypatch.setattr(xlsa17, "BLOCK_VALUES", 70)
+    first = xlsa17.load_matrix(source, reading)
+    for found in (first, second[0], xlsa17.load_matrix(source, pytest.fail)):
+        assert isinstance(found.X, np.memmap)
+        np.testing.assert_array_equal(found.X, np.load(source).astype(np.float32))
+    assert read.calls == 2
+    assert sorted(path.suffix for path in entry(tmp_path).iterdir()) == [".json", ".npy"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_values_that_are_not_finite(value, kept, source, read, monkeypatch, tmp_path):
+    monkeypatch.setattr(xlsa17, "BLOCK_VALUES", 30)
+    monkeypatch.setattr(xlsa17, "SMALLEST", 0 if kept else 1 << 30)
+    values = np.ones(SHAPE)
+    values[41, 2] = values[41, 5] = values[42, 0] = value
+    np.save(source, values)
+    with pytest.raises(ValueError, match=r"features\.npy: features is NaN or infinite .* in rows 41.*in columns 2, 5;"):
+        xlsa17.load_matrix(source, read)
+    assert not kept or not list(entry(tmp_path).iterdir())

@@ -298,7 +298,7 @@ def test_top_k_is_five_by_default(toy):
 
 
 @pytest.mark.parametrize("calibration", [0.05, 10.0, -10.0])
-def test_calibration_is_taken_off_seen_classes_where_both_kinds_compete(toy, calibration):
+def test_calibration_is_subtracted_from_seen_classes_where_both_kinds_compete(toy, calibration):
     model = toy.fitted()
     before = model.compatibility(toy.X)
     model.calibration_ = calibration
@@ -583,7 +583,7 @@ def test_a_choice_that_is_none_of_them(toy, name):
 
 
 @pytest.mark.parametrize("scaling", ["center-center", "center-l2-center", "-", "center-", "none-l2"])
-def test_scalings_that_cannot_be(toy, scaling):
+def test_impossible_scalings_are_refused(toy, scaling):
     with pytest.raises(ValueError) as caught:
         toy.fitted(feature_scaling=scaling)
     assert_one_sentence(caught.value, [f"feature_scaling is {scaling!r}", "at most one 'center'"])
@@ -627,7 +627,7 @@ def test_cuda_without_a_gpu(toy, device):
 
 
 @pytest.mark.parametrize("device", ["gpu", "nonsense", "cuda:x", "", 5])
-def test_a_device_that_is_none(toy, device):
+def test_an_unknown_device_is_refused(toy, device):
     with pytest.raises(ValueError) as caught:
         toy.fitted(device=device)
     assert_one_sentence(caught.value, [f"device is {str(device)!r}", "'cpu'"])
@@ -745,7 +745,7 @@ def by_hand(model, X, y, name):
 
 
 @ignore_uncalibrated
-def test_every_scorer_that_reads_more_than_answers_is_here():
+def test_every_scorer_of_probabilities_or_ranks_has_a_slow_twin():
     assert len(NAMES) >= 10
     assert [name for name in NAMES if name not in SLOW] == []
 

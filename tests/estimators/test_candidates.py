@@ -129,7 +129,7 @@ def fitted(toy, model=None):
         lambda model, toy: model.score(toy.X_new, toy.y_new),  # labels that the model cannot answer
     ],
 )
-def test_a_class_that_only_a_description_could_give_is_warned_of_once(toy, ask):
+def test_an_undescribed_class_is_warned_of_once(toy, ask):
     model = fitted(toy)
     with pytest.warns(NoSignaturesWarning, match=r"ESZSL was fitted without signatures.*'emu'.*model__signatures"):
         ask(model, toy)
@@ -172,7 +172,7 @@ def test_examples_with_a_description(toy, model):
         fitted(toy, model).add_examples(toy.X[:2], ["emu", "emu"], NEW)
 
 
-def test_it_is_written_where_the_model_is_printed(toy, tmp_path):
+def test_repr_says_that_the_model_has_no_signatures(toy, tmp_path):
     words = "  # fitted without signatures: knows only the classes in y"
     model = fitted(toy, baselines.ESZSL(gamma=3.0))
     assert repr(model) == f"ESZSL(gamma=3.0){words}"
@@ -344,7 +344,7 @@ def test_a_committee_asks_by_its_own_probabilities_for_what_moves_its_class_mean
         alone.label_next(toy.X_new, 3, "change")
 
 
-def test_picks_tell_the_best_two_classes(toy):
+def test_picks_name_the_best_two_classes(toy):
     model = calibrated(fitted_means_models(toy))
     found = pick_rows(model, toy.X_new, 4, "margin", diversity=0)
     best, scores = model.top_k(toy.X_new, 2, return_scores=True)
@@ -381,7 +381,7 @@ def test_tensors_give_the_same_rows(toy):
         ({"candidates": ["cow"]}, "candidate 'cow' is not in the fitted table"),
     ],
 )
-def test_refusals(toy, arguments, words):
+def test_bad_arguments_of_label_next_are_refused(toy, arguments, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         toy.fitted().label_next(toy.X_new, **{"n": 3, **arguments})
     with pytest.raises(NotFittedError):
@@ -536,7 +536,7 @@ def test_data_frames_keep_their_names(fitted_toy, small_blocks):
         model.predict(frame.set_axis([*"zyxwvt"], axis=1))
 
 
-def test_bad_values_in_a_later_block_are_told_by_their_row(fitted_toy, small_blocks):
+def test_a_bad_value_in_a_later_block_is_reported_with_its_row(fitted_toy, small_blocks):
     model, X = fitted_toy("kernel")
     X = X.copy()
     X[40, 2], X[50, 1], X[60, 2] = np.nan, np.inf, np.nan

@@ -1,4 +1,4 @@
-"""The fit and its scores against the textbook, for every kernel, prior and scaling, and through a search."""
+"""Class means against the textbook: every kernel, prior and scaling, pieces, examples, sparse rows, galleries."""
 
 import logging
 
@@ -15,10 +15,11 @@ from toy import make_toy
 from zskl import ClassMeansClassifier, datasets, selection
 from zskl._arrays import SparseRows
 from zskl.engines import Engine, each
+from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.estimators._class_means_fit import hash_rows
 from zskl.signatures import table as tables
 
-# Scores ---------------------------------------------------------------------------------------------------------------
+# Scores
 
 SETTINGS = [
     {},
@@ -50,7 +51,7 @@ def slow_scores(slow, table, rows, classes):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_scores_are_those_of_the_textbook(problem, settings):
+def test_scores_match_the_textbook(problem, settings):
     X, y, table, new = problem
     model = ClassMeansClassifier(**settings).fit(X, y, table)
     slow = SlowClassMeans(model, X, y, table, range(len(X)))
@@ -60,7 +61,7 @@ def test_scores_are_those_of_the_textbook(problem, settings):
 
 
 @pytest.mark.parametrize("free", [{"prior": "zero"}, {"prior": "identity"}, {"prior": "cosine"}], ids=str)
-def test_a_search_scores_as_single_fits_do(problem, free):
+def test_search_scores_equal_single_fits(problem, free):
     X, y, table, new = problem
     settings = [
         {"shrinkage": shrinkage, "kernel": kernel, "noise": noise, "crowding": crowding, "description_weight": weight}
@@ -84,13 +85,7 @@ def test_a_search_scores_as_single_fits_do(problem, free):
         assert_close(found[place], alone.compatibility(new), SOLUTION.single)
 
 
-def test_equal_rows_have_equal_hashes_whatever_their_layout_and_precision():
-    rows = np.random.default_rng(0).normal(size=(50, 700)).astype(np.float32)
-    assert np.array_equal(hash_rows(rows), hash_rows(np.asfortranarray(rows).astype(np.float64)))
-    assert len(np.unique(hash_rows(rows))) == 50
-
-
-def test_rows_of_a_class_that_are_all_equal_leave_nothing_to_whiten():
+def test_classes_of_equal_rows_are_not_whitened():
     X = np.repeat(np.eye(3), 4, axis=0)
     model = ClassMeansClassifier().fit(X, np.repeat(["a", "b", "c"], 4), {"a": [1, 0], "b": [0, 1], "c": [1, 1]})
     assert model.predict(np.eye(3), candidates=["a", "b", "c"]).tolist() == ["a", "b", "c"]
@@ -101,7 +96,7 @@ def test_all_rows_equal_give_equal_scores():
     assert np.ptp(model.compatibility(np.ones((1, 3)))) == 0
 
 
-def test_fewer_rows_than_columns_and_constant_columns_are_carried_by_shrinkage():
+def test_shrinkage_handles_few_rows_and_constant_columns():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(8, 40)), np.ones((8, 2))], axis=1)
     X[4:, :5] += 3
@@ -110,7 +105,7 @@ def test_fewer_rows_than_columns_and_constant_columns_are_carried_by_shrinkage()
     assert model.predict(X, candidates=["a", "b"]).tolist() == list("aaaabbbb")
 
 
-def test_another_prior_needs_the_same_columns_on_both_sides(problem):
+def test_shared_space_priors_need_equal_columns(problem):
     X, y, table, _ = problem
     short = {name: rows[:, :4] for name, rows in table.items()}
     for prior in ("identity", "cosine"):
@@ -121,13 +116,13 @@ def test_another_prior_needs_the_same_columns_on_both_sides(problem):
 @pytest.mark.parametrize(
     "bad", [{"shrinkage": 0.0}, {"shrinkage": 1.5}, {"noise": 0.0}, {"kernel": "cubic"}, {"prior": "one"}], ids=str
 )
-def test_a_bad_setting_is_refused(problem, bad):
+def test_bad_settings_are_refused(problem, bad):
     X, y, table, _ = problem
     with pytest.raises(ValueError, match=next(iter(bad))):
         ClassMeansClassifier(**bad).fit(X, y, table)
 
 
-# Pieces ---------------------------------------------------------------------------------------------------------------
+# Pieces
 # Training rows in pieces give the model of one fit, wherever and in whatever order they were added up.
 
 TENTH = 1e-10  # of float64 sums: far above their rounding, far below any change of the rows
@@ -151,7 +146,7 @@ def assert_same(one, other, rows):
     assert_close(one.compatibility(rows), other.compatibility(rows), SOLUTION.single)
 
 
-def test_pieces_in_any_order_are_one_fit(data, monkeypatch):
+def test_pieces_in_any_order_equal_one_fit(data, monkeypatch):
     monkeypatch.setattr("zskl.estimators._class_means_fit.KEPT", 30)  # so that most rows are not kept
     X, y, table = data
     whole = ClassMeansClassifier().fit(X, y, table)
@@ -164,7 +159,7 @@ def test_pieces_in_any_order_are_one_fit(data, monkeypatch):
         assert_same(pieces, whole, X)
 
 
-def test_a_fit_goes_on_with_further_pieces(data):
+def test_partial_fit_continues_a_fit(data):
     X, y, table = data
     whole = ClassMeansClassifier().fit(X, y, table)
     assert_same(ClassMeansClassifier().fit(X[:50], y[:50], table).partial_fit(X[50:], y[50:]), whole, X)
@@ -201,7 +196,7 @@ def test_memory_mapped_rows_are_read_once_and_not_held(data, tmp_path, monkeypat
     assert_same(model, ClassMeansClassifier().fit(X, y, table), X)
 
 
-def test_a_bad_number_anywhere_is_found_and_the_model_stays(data):
+def test_bad_numbers_are_refused_and_the_model_stays(data):
     X, y, table = data
     model = ClassMeansClassifier().fit(X, y, table)
     before = model.compatibility(X)
@@ -213,7 +208,7 @@ def test_a_bad_number_anywhere_is_found_and_the_model_stays(data):
         assert np.array_equal(model.compatibility(X), before)
 
 
-def test_what_pieces_cannot_do_is_refused(data, tmp_path):
+def test_unsupported_pieces_are_refused(data, tmp_path):
     X, y, table = data
     with pytest.raises(ValueError, match="its step 'center' needs all training rows at once"):
         ClassMeansClassifier(feature_scaling="center-l2").partial_fit(X, y, table)
@@ -229,7 +224,7 @@ def test_what_pieces_cannot_do_is_refused(data, tmp_path):
         zskl.load(tmp_path / "m.zskl").partial_fit(X, y)
 
 
-def test_a_model_of_one_class_so_far_is_not_fitted_yet(data):
+def test_one_class_is_not_fitted_yet(data):
     X, y, table = data
     model = ClassMeansClassifier().partial_fit(X[y == "c0"], y[y == "c0"], table)
     with pytest.raises(ValueError, match=r"not fitted yet, since all pieces so far hold 1 class only \('c0'\)"):
@@ -238,7 +233,7 @@ def test_a_model_of_one_class_so_far_is_not_fitted_yet(data):
     assert_same(model.partial_fit(X[rest], y[rest]), ClassMeansClassifier().fit(X, y, table), X)
 
 
-def test_a_scaling_with_a_fitted_step_is_fine_in_one_fit():
+def test_fitted_scaling_works_in_one_fit():
     data = zskl.datasets.make_synthetic()
     X, y = data.samples("trainval")
     assert np.isfinite(
@@ -246,7 +241,7 @@ def test_a_scaling_with_a_fitted_step_is_fine_in_one_fit():
     ).all()
 
 
-def test_descriptions_are_read_with_the_first_piece_alone(data, monkeypatch):
+def test_signatures_are_read_once(data, monkeypatch):
     X, y, table = data
     frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(), []
     read = tables._from_frame
@@ -258,7 +253,7 @@ def test_descriptions_are_read_with_the_first_piece_alone(data, monkeypatch):
     assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier().fit(X, y, table), X)
 
 
-def test_sums_that_do_not_go_together_are_refused(data):
+def test_incompatible_sums_are_refused(data):
     X, y, table = data
     model, other = ClassMeansClassifier(), ClassMeansClassifier(feature_scaling="l2")
     sums = model.sums(X, y)
@@ -275,14 +270,14 @@ def test_sums_that_do_not_go_together_are_refused(data):
         sums + 1
 
 
-def test_the_built_in_sum_adds_sums(data):
+def test_builtin_sum_adds_sums(data):
     X, y, table = data
     model = ClassMeansClassifier()
     both = sum([model.sums(X[:50], y[:50]), model.sums(X[50:], y[50:])])
     assert_same(model.fit_sums(both, table), ClassMeansClassifier().fit(X, y, table), X)
 
 
-# Teaching -------------------------------------------------------------------------------------------------------------
+# Teaching
 # Examples: the direction with them, what a model keeps of them, and what is refused.
 
 
@@ -302,36 +297,36 @@ def slow(toy, model):
     return SlowClassMeans(model, toy.X, toy.y, table, range(len(toy.X)))
 
 
-def slow_scores_teaching(slow, rows, directions):
+def slow_direction_scores(slow, rows, directions):
     return np.array([[slow.score(x, u) for u in directions] for x in rows])
 
 
-def test_the_direction_with_examples_is_that_of_the_textbook(toy, model, slow):
+def test_direction_with_examples_matches_the_textbook(toy, model, slow):
     emus = toy.X_new[toy.y_new == "emu"][:3]
     rows = np.concatenate([emus, toy.X[:1]])
     taught = model.add_examples(rows, ["emu"] * 3 + ["cat"])
     signature = dict(zip(toy.table.index, toy.table.to_numpy(), strict=True))
-    weight = 2.0 * slow.firmness(signature["emu"])
+    weight = 2.0 * slow.certainty(signature["emu"])
     directions = [
-        slow.direction("emu", signature["emu"], weight, [slow.hat(x) for x in emus]),
-        slow.direction("cat", signature["cat"], rows=[slow.hat(toy.X[0])]),
+        slow.direction("emu", signature["emu"], weight, [slow.unit_row(x) for x in emus]),
+        slow.direction("cat", signature["cat"], rows=[slow.unit_row(toy.X[0])]),
         slow.direction("bee", signature["bee"]),
     ]
     found = taught.compatibility(toy.X_new, candidates=["emu", "cat", "bee"])
-    assert_close(found, slow_scores_teaching(slow, toy.X_new, directions), SOLUTION.single)
+    assert_close(found, slow_direction_scores(slow, toy.X_new, directions), SOLUTION.single)
 
 
-def test_rows_marked_as_wrong_count_against_a_class_together(toy, model, slow):
+def test_wrong_rows_count_against_a_class_together(toy, model, slow):
     rows = toy.X_new[:2]
     taught = model.add_examples(rows, ["bee", "bee"], wrong=True)
     signature = dict(zip(toy.table.index, toy.table.to_numpy(), strict=True))["bee"]
-    against = -0.35 * np.mean([slow.hat(x) for x in rows], axis=0)
-    expected = slow_scores_teaching(slow, toy.X_new, [slow.direction("bee", signature, rows=[against])])
+    against = -0.35 * np.mean([slow.unit_row(x) for x in rows], axis=0)
+    expected = slow_direction_scores(slow, toy.X_new, [slow.direction("bee", signature, rows=[against])])
     assert_close(taught.compatibility(toy.X_new, candidates=["bee"]), expected, SOLUTION.single)
     assert (taught.compatibility(rows, candidates=["bee"]) < model.compatibility(rows, candidates=["bee"])).all()
 
 
-def test_the_model_itself_never_changes(toy, model):
+def test_teaching_does_not_change_the_model(toy, model):
     before, candidates = model.compatibility(toy.X), model.candidates_.tolist()
     taught = model.add_examples(toy.X_new, toy.y_new)
     assert np.array_equal(model.compatibility(toy.X), before)
@@ -341,12 +336,12 @@ def test_the_model_itself_never_changes(toy, model):
     assert clone(taught).fit(toy.X, toy.y, toy.table).example_classes_ == []
 
 
-def test_a_new_class_without_a_description_is_known_by_its_examples(toy, model):
+def test_undescribed_class_is_known_by_its_examples(toy, model):
     cows = np.array([[5.0, 0, 0, 0, 0, 9], [4, 0, 0, 0, 0, 8]])
     taught = model.add_examples(cows, ["cow", "cow"])
     assert taught.candidates_.tolist() == [*model.candidates_.tolist(), "cow"]
     assert taught.predict(cows + 0.1).tolist() == ["cow", "cow"]
-    own = taught._hat(taught._scale_rows(cows)).sum(axis=0)
+    own = taught._row_directions(taught._scale_rows(cows)).sum(axis=0)
     found = taught._directions(taught._question(cows, taught.signature_table_))[-1]
     assert_close(found, own / np.linalg.norm(own), SOLUTION.single)
     described = {"cow": toy.table.loc["dog"].to_numpy()}  # a description that comes later joins the examples
@@ -354,14 +349,14 @@ def test_a_new_class_without_a_description_is_known_by_its_examples(toy, model):
     assert taught.remove_examples(y=["cow"]).candidates_.tolist() == model.candidates_.tolist()
 
 
-def test_a_new_class_can_be_described_along_with_its_examples(toy, model):
+def test_new_class_is_described_with_its_examples(toy, model):
     taught = model.add_examples(toy.X_new[:1], ["owl"], {"owl": toy.table.loc["emu"].to_numpy()})
     assert (taught.candidates_.tolist()[-1], taught.undescribed_) == ("owl", [])
     with pytest.raises(ValueError, match="signatures describes 'cat', which the model knows already"):
         model.add_examples(toy.X_new[:1], ["cat"], {"cat": toy.table.loc["emu"].to_numpy()})
 
 
-def test_examples_that_are_removed_leave_no_trace(toy, model):
+def test_removed_examples_leave_no_trace(toy, model):
     taught = model.add_examples(toy.X_new, toy.y_new)
     for back in (
         taught.remove_examples(),
@@ -377,7 +372,18 @@ def test_examples_that_are_removed_leave_no_trace(toy, model):
         model.remove_examples()
 
 
-def test_a_model_file_keeps_what_was_taught(toy, model, tmp_path):
+def test_a_second_fit_forgets_the_kernel_of_the_first(toy):
+    model = ClassMeansClassifier(noise=0.01).fit(toy.X, toy.y, toy.table)
+    model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1.0)
+    again = clone(model).set_params(noise=10.0).fit(toy.X, toy.y, toy.table)
+    again.temperatures_ = model.temperatures_
+    model.label_next(toy.X_new, n=3, strategy="change")
+    model.set_params(noise=10.0).fit(toy.X, toy.y, toy.table).temperatures_ = again.temperatures_
+    found, expected = (one.label_next(toy.X_new, 3, "change", return_scores=True) for one in (model, again))
+    assert np.array_equal(found, expected)
+
+
+def test_model_file_keeps_what_was_taught(toy, model, tmp_path):
     rows = np.concatenate([toy.X_new[:4], toy.X[:1] + 5])
     taught = model.add_examples(rows, [*toy.y_new[:4], "cow"], wrong=[False, True, False, False, False])
     taught = taught.adapt(toy.X_new, force=True)
@@ -391,21 +397,25 @@ def test_a_model_file_keeps_what_was_taught(toy, model, tmp_path):
     )
 
 
-def test_what_validation_said_is_used_for_the_nearest_number_of_examples(toy):
+def test_validation_of_the_nearest_example_count_is_used(toy):
     model = ClassMeansClassifier(shrinkage=0.4).fit(toy.X, toy.y, toy.table)
     model.calibration_, model.temperatures_ = 0.1, {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
     said = {"crowding": 0.0, "calibration": 0.3, "temperatures": {"seen": 4.0, "unseen": 4.0, "mixed": 4.0}, "zsl": 0.5}
     tried = {"1": {**said, "weight": 8.0, "shrinkage": 0.1}, "10": {**said, "weight": 1.0, "shrinkage": 0.2}}
     model.practice_ = {"examples": tried, "wrong_weight": 0.2, "unlabelled": {}}
     half = model.add_examples(toy.X_new[:2], ["emu", "emu"])  # one of the two unseen classes
-    assert (half._worth(2), half._worth(9)) == (8.0, 1.0)
+    assert [nearest_example_entry(model.practice_, count)["weight"] for count in (2, 9)] == [8.0, 1.0]
     assert half.calibration_ == pytest.approx(0.2)
     assert half.temperatures_["unseen"] == pytest.approx(2.0)
     assert half.shrinkage_ == pytest.approx(0.25)
     whole = half.add_examples(toy.X_new[-2:], ["bee", "bee"])
     assert (whole.calibration_, whole.shrinkage_, whole.crowding_) == pytest.approx((0.3, 0.1, 0.0))
     fresh = ClassMeansClassifier(shrinkage=0.1, crowding=0.0).fit(toy.X, toy.y, toy.table)
-    assert_close(whole._hat(whole._scale_rows(toy.X)), fresh._hat(fresh._scale_rows(toy.X)), SOLUTION.single)
+    assert_close(
+        whole._row_directions(whole._scale_rows(toy.X)),
+        fresh._row_directions(fresh._scale_rows(toy.X)),
+        SOLUTION.single,
+    )
     assert_close(whole.class_sums_, fresh.class_sums_, SOLUTION.single)
     back = whole.remove_examples()
     assert (back.calibration_, back.shrinkage_) == pytest.approx((0.1, 0.4))
@@ -427,26 +437,26 @@ def test_bad_examples_are_refused_and_the_model_stays(toy, model):
     assert np.array_equal(model.compatibility(toy.X), before)
 
 
-def test_rows_marked_as_wrong_do_not_stand_for_examples_in_the_calibration(toy, model):
+def test_wrong_rows_do_not_count_for_calibration(toy, model):
     entry = {"weight": 4.0, "shrinkage": 0.5, "crowding": 0.0, "calibration": 0.3, "temperatures": None}
-    practised = model._copy()
+    practised = model._copy_for_teaching()
     practised.practice_ = {"examples": {"1": entry}, "wrong_weight": 0.35, "unlabelled": {}}
     marked = practised.add_examples(toy.X_new[:2], ["emu", "emu"], wrong=True)
     assert (marked.calibration_, marked.crowding_) == (practised.calibration_, practised.crowding_)
     assert marked.add_examples(toy.X_new[2:3], ["emu"]).calibration_ > 0
 
 
-def test_a_class_name_that_is_no_list_is_refused(toy, model):
+def test_a_lone_class_name_is_refused(toy, model):
     """Its letters are not class names."""
     for call in (lambda: model.add_examples(toy.X_new[:1], "emu"), lambda: model.remove_examples(y="emu")):
         with pytest.raises(ValueError, match=r"y is 'emu': expected a list of class names; write \['emu'\]"):
             call()
 
 
-# Sparse means ---------------------------------------------------------------------------------------------------------
+# Sparse rows
 # Class means of sparse rows: the textbook with a diagonal scatter, pieces, and what such a model learns later.
 
-SPARSE_MEANS_SETTINGS = [
+SPARSE_SETTINGS = [
     {},
     {"kernel": "linear", "shrinkage": 0.1, "crowding": 0.0},
     {"prior": "identity", "shrinkage": 0.3, "feature_scaling": "l2"},
@@ -454,8 +464,8 @@ SPARSE_MEANS_SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("settings", SPARSE_MEANS_SETTINGS, ids=str)
-def test_scores_are_those_of_the_textbook_with_a_diagonal_scatter(settings):
+@pytest.mark.parametrize("settings", SPARSE_SETTINGS, ids=str)
+def test_sparse_scores_match_the_textbook_with_a_diagonal_scatter(settings):
     some = texts()
     model = ClassMeansClassifier(crowding_share=0.1, **settings).fit(some.X, some.y, some.table)
     table = {label: [row] for label, row in some.dense_table.items()}
@@ -470,7 +480,7 @@ def test_scores_are_those_of_the_textbook_with_a_diagonal_scatter(settings):
             assert_close(whole.compatibility(dense(some.X_new)), wanted, SOLUTION.single)
 
 
-def test_pieces_add_up_and_are_not_mixed_with_dense_ones(caplog):
+def test_sparse_pieces_add_up_and_do_not_mix_with_dense_ones(caplog):
     some = texts()
     with caplog.at_level(logging.INFO, logger="zskl"):
         whole = ClassMeansClassifier().fit(some.X, some.y, some.table)
@@ -480,12 +490,12 @@ def test_pieces_add_up_and_are_not_mixed_with_dense_ones(caplog):
     for rows in np.array_split(order, 3):
         model.partial_fit(some.X[rows], some.y[rows], some.table)
     assert_close(model.compatibility(some.X_new), whole.compatibility(some.X_new), SOLUTION.single)
-    np.testing.assert_array_equal(hash_rows(SparseRows.of(some.X)), hash_rows(dense(some.X)))
+    np.testing.assert_array_equal(hash_rows(SparseRows.from_scipy(some.X)), hash_rows(dense(some.X)))
     with pytest.raises(ValueError, match=r"a scatter of dimension 1 and of rows with a scatter of dimension 2"):
         model.partial_fit(dense(some.X), some.y)
 
 
-def test_it_learns_from_dense_examples_and_rows():
+def test_sparse_model_learns_from_dense_examples_and_rows():
     some = texts()
     for table in (some.table, some.dense_table):
         model = ClassMeansClassifier(shrinkage=0.4).fit(some.X, some.y, table)
@@ -501,20 +511,23 @@ def test_it_learns_from_dense_examples_and_rows():
         np.testing.assert_array_equal(after, before)
 
 
-def test_another_shrinkage_weighs_columns_alone():
+def test_sparse_shrinkage_only_weighs_columns():
     some = texts()
     model = ClassMeansClassifier(shrinkage=0.4).fit(some.X, some.y, some.table)
     wanted = ClassMeansClassifier(shrinkage=0.1).fit(some.X, some.y, some.table)
-    model._turn_to(0.1)
+    model._set_shrinkage(0.1)
     assert_close(model.whitening_, wanted.whitening_, SOLUTION.single)
-    for mine, theirs in ((model._hat, wanted._hat), (model._crowded, wanted._crowded)):
-        rows = model._scale_rows(SparseRows.of(some.X_new))
-        found = [one(rows if one in (model._hat, wanted._hat) else np.eye(50)) for one in (mine, theirs)]
+    for mine, theirs in ((model._row_directions, wanted._row_directions), (model._crowding_of, wanted._crowding_of)):
+        rows = model._scale_rows(SparseRows.from_scipy(some.X_new))
+        found = [
+            one(rows if one in (model._row_directions, wanted._row_directions) else np.eye(50))
+            for one in (mine, theirs)
+        ]
         assert_close(*(one @ np.eye(50) for one in found), SOLUTION.single)
 
 
 @pytest.mark.parametrize("make", [lambda rows: rows, dense], ids=["sparse", "dense"])
-def test_a_search_over_priors_scores_as_single_fits_do(make):
+def test_search_over_priors_equals_single_fits(make):
     """Settings that differ in the prior alone once shared their scores."""
     some = texts()
     X, X_new, table = make(some.X), make(some.X_new), {label: make(row) for label, row in some.table.items()}
@@ -522,7 +535,7 @@ def test_a_search_over_priors_scores_as_single_fits_do(make):
     found, asked = {}, {}
 
     def visit(place, model):
-        rows = asked.setdefault("rows", model._scale_rows(SparseRows.of(X_new) if make is not dense else X_new))
+        rows = asked.setdefault("rows", model._scale_rows(SparseRows.from_scipy(X_new) if make is not dense else X_new))
         question = asked.setdefault("question", model._question(rows, model.signature_table_))
         found[place] = model._candidate_scorer(question)(rows)
 
@@ -532,7 +545,7 @@ def test_a_search_over_priors_scores_as_single_fits_do(make):
         assert_close(found[place], alone.compatibility(X_new), SOLUTION.single)
 
 
-# Taught gallery -------------------------------------------------------------------------------------------------------
+# Taught models in a gallery
 # A gallery of rows serves the models that were made of its own, and what unlabelled rows taught can be handed on.
 
 NONE = {"calibration": 0.0, "temperatures": None, "crowding": 0.1, "weight": 3.0}
@@ -547,7 +560,7 @@ def case():
     return model, data.X, data.X[data.y == 3][:2]
 
 
-def test_a_gallery_serves_a_taught_model(case, monkeypatch):
+def test_gallery_serves_a_taught_model(case, monkeypatch):
     model, X, threes = case
     taught = model.add_examples(threes, [3, 3])
     assert taught.shrinkage_ != model.shrinkage_
@@ -559,7 +572,7 @@ def test_a_gallery_serves_a_taught_model(case, monkeypatch):
     assert_close(gallery.with_model(removed).scores(), model.compatibility(X), SUMS.single)
 
 
-def test_what_unlabelled_rows_taught_is_handed_on(case):
+def test_adaptation_is_handed_to_another_model(case):
     model, X, threes = case
     adapted = model.adapt(X[::3], force=True)
     kept = adapted._kept_adaptation()

@@ -18,7 +18,7 @@ ENTRY = {
 }
 
 
-def with_promise(model, **changed):
+def with_validation(model, **changed):
     model.practice_ = {"unlabelled": {"unseen": [{**ENTRY, **changed}], "all": [{**ENTRY, **changed, "shift": 0.1}]}}
     return model
 
@@ -44,7 +44,7 @@ def slow_rounds(x, described, known, moving, how):
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_a_round_is_that_of_the_textbook(rounds):
+def test_rounds_match_the_textbook(rounds):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 5))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -57,7 +57,7 @@ def test_a_round_is_that_of_the_textbook(rounds):
     assert (found.rounds, found.masses[0]) == (rounds, 0.0)
 
 
-def test_balance_draws_masses_together_and_keeps_those_of_rows():
+def test_balance_evens_class_masses_and_keeps_row_masses():
     rng = np.random.default_rng(0)
     q = rng.random((200, 4)) * [1, 2, 4, 8]
     q *= rng.random((200, 1)) / q.sum(axis=1, keepdims=True)
@@ -69,7 +69,7 @@ def test_balance_draws_masses_together_and_keeps_those_of_rows():
 
 def test_adapting_moves_only_classes_without_training_rows(toy, model):
     both = np.concatenate([toy.X, toy.X_new])
-    after = with_promise(model).adapt(both, "all")
+    after = with_validation(model).adapt(both, "all")
     seen = ["ant", "cat", "dog"]
     question = model._question(toy.X, model.signature_table_.select(seen))
     assert np.array_equal(after._directions(question), model._directions(question))
@@ -80,18 +80,18 @@ def test_adapting_moves_only_classes_without_training_rows(toy, model):
     assert isinstance(after.adaptation_["converged"], bool)
 
 
-def test_the_order_of_rows_does_not_matter_and_there_are_no_labels_to_read(toy, model):
+def test_row_order_does_not_matter(toy, model):
     order = np.random.default_rng(0).permutation(len(toy.X_new))
-    one, other = (with_promise(model).adapt(rows) for rows in (toy.X_new, toy.X_new[order]))
+    one, other = (with_validation(model).adapt(rows) for rows in (toy.X_new, toy.X_new[order]))
     assert_close(one.compatibility(toy.X_new), other.compatibility(toy.X_new), SOLUTION.single)
 
 
 def test_a_second_adaptation_replaces_the_first(toy, model):
-    once = with_promise(model).adapt(toy.X_new)
+    once = with_validation(model).adapt(toy.X_new)
     assert np.array_equal(once.adapt(toy.X_new).compatibility(toy.X), once.compatibility(toy.X))
 
 
-def test_adapting_needs_a_clear_promise_or_force(toy, model):
+def test_adapting_needs_a_clear_gain_or_force(toy, model):
     with pytest.raises(NoClearGain, match=r"5 unlabelled rows for each candidate .* nobody has tried any"):
         model.adapt(toy.X_new)
     for change, sentence in (
@@ -100,11 +100,11 @@ def test_adapting_needs_a_clear_promise_or_force(toy, model):
         ({"per_class": 40.0}, "nobody has tried as few"),
     ):
         with pytest.raises(NoClearGain, match=sentence):
-            with_promise(model, **change).adapt(toy.X_new)
-        assert with_promise(model, **change).adapt(toy.X_new, force=True).adapted_classes_ == ["emu", "bee"]
+            with_validation(model, **change).adapt(toy.X_new)
+        assert with_validation(model, **change).adapt(toy.X_new, force=True).adapted_classes_ == ["emu", "bee"]
 
 
-def test_rows_that_cannot_teach_are_refused_and_the_model_stays(toy, model):
+def test_unusable_rows_are_refused_and_the_model_stays(toy, model):
     before = model.compatibility(toy.X)
     for X, options, sentence in (
         (toy.X_new[:1], {}, r"X has 1 row\(s\) for 2 candidate classes"),
@@ -116,13 +116,13 @@ def test_rows_that_cannot_teach_are_refused_and_the_model_stays(toy, model):
         (np.full((5, 6), np.inf), {}, "contains infinity"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            with_promise(model).adapt(X, **options)
+            with_validation(model).adapt(X, **options)
     alone = ClassMeansClassifier().fit(toy.X, toy.y, toy.table.loc[["ant", "cat", "dog"]])
     with pytest.raises(ValueError, match="every candidate has training rows"):
         alone.adapt(toy.X_new, force=True)
     assert np.array_equal(model.compatibility(toy.X), before)
 
 
-def test_rows_that_are_all_equal_give_a_sound_model(toy, model):
-    after = with_promise(model).adapt(np.repeat(toy.X_new[:1], 6, axis=0))
+def test_equal_rows_give_a_sound_model(toy, model):
+    after = with_validation(model).adapt(np.repeat(toy.X_new[:1], 6, axis=0))
     assert np.isfinite(after.compatibility(toy.X)).all()

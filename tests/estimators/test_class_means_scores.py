@@ -1,4 +1,4 @@
-"""Settings that differ in crowding alone are scored together on a device: as each would be alone."""
+"""Scores of class means in a search, as search vectors, and split into the parts of an explanation."""
 
 import gc
 import weakref
@@ -14,7 +14,7 @@ from zskl.estimators._candidates import best_row_scores
 from zskl.estimators._class_means_scores import CrowdingScores, secants
 from zskl.estimators.explanation import SCALING
 
-# Crowdings ------------------------------------------------------------------------------------------------------------
+# Searches
 
 GRID = {"crowding": [0.0, 0.2, 0.5], "description_weight": [2.0, 20.0], "shrinkage": [0.1, 0.5]}
 
@@ -27,7 +27,7 @@ def rows():
 
 
 @pytest.mark.parametrize("at_once", [1, kernel_classifier.AT_ONCE])
-def test_a_search_on_tensors_finds_what_one_on_arrays_does(rows, at_once, monkeypatch):
+def test_search_on_tensors_equals_search_on_arrays(rows, at_once, monkeypatch):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     monkeypatch.setattr(kernel_classifier, "AT_ONCE", at_once)
     asked = []
@@ -47,7 +47,7 @@ def test_a_search_on_tensors_finds_what_one_on_arrays_does(rows, at_once, monkey
     assert np.ptp(expected.gzsl) > 4 / rows_of_a_class  # settings differ
 
 
-def test_nothing_of_a_fold_outlives_it(rows):
+def test_search_frees_each_fold(rows):
     """Models that point at each other in a circle would keep their decomposition until garbage is collected."""
     X, y, table = rows
     settings = [{"crowding": 0.0}, {"crowding": 0.2}]
@@ -61,7 +61,7 @@ def test_nothing_of_a_fold_outlives_it(rows):
         gc.enable()
 
 
-# Direction map --------------------------------------------------------------------------------------------------------
+# Search vectors
 # Inner products of the maps of class means are their scores.
 
 
@@ -88,7 +88,7 @@ def test_calibration_can_be_part_of_the_map(toy):
     assert_close(scores, told, SUMS.single)
 
 
-# Explained scores -----------------------------------------------------------------------------------------------------
+# Explanations
 # Scores of class means split exactly: by attributes or seen classes, and into what rows and crowding add.
 
 EXACT = 1e-9
@@ -98,8 +98,8 @@ def slow_parts(model, x, label, row):
     """The parts of score(x, label), obvious and slow: name → value, with a part for each attribute or seen class."""
     table = model.signature_table_
     scaled = model.feature_scaling_.apply(x[None])[0]
-    hat = (scaled - model.center_) @ model.whitening_.astype(float)
-    hat = hat / np.linalg.norm(hat)
+    unit_row = (scaled - model.center_) @ model.whitening_.astype(float)
+    unit_row = unit_row / np.linalg.norm(unit_row)
     y = model.signature_scaling_.apply(row[None])[0]
     seen = table.select(model.classes_)
     by_class = model.kernel == "gaussian" and model.prior != "cosine"
@@ -124,7 +124,7 @@ def slow_parts(model, x, label, row):
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
     if given and not known and not adapted:
-        weight *= slow_firmness(model, y, model.signature_scaling_.apply(seen.matrix))
+        weight *= slow_certainty(model, y, model.signature_scaling_.apply(seen.matrix))
     weight = 0.0 if label in model.undescribed_ else weight
     whole = weight * mean / np.linalg.norm(mean)
     rows = {}
@@ -138,16 +138,16 @@ def slow_parts(model, x, label, row):
     whole = whole + sum(rows.values())
     length = np.linalg.norm(whole)
     for name, vector in vectors.items():
-        parts[name] = hat @ vector * weight / np.linalg.norm(mean) / length
+        parts[name] = unit_row @ vector * weight / np.linalg.norm(mean) / length
     for name, vector in rows.items():
-        parts[name] = hat @ vector / length
+        parts[name] = unit_row @ vector / length
     if model.crowding_:
         near = sorted(kept.astype(float) @ whole / length for kept in model.kept_rows_)
         parts["crowding"] = -model.crowding_ * np.mean(near[-max(1, int(model.crowding_share * len(near))) :])
     return parts
 
 
-def slow_firmness(model, y, Y):
+def slow_certainty(model, y, Y):
     """How much surer than at a training class that is left out the process is at y."""
 
     def k(a, b):
@@ -169,7 +169,7 @@ def chosen_row(model, one, values):
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_contributions_and_terms_are_those_of_slow_sums(toy, sort):
+def test_contributions_and_terms_match_slow_sums(toy, sort):
     model = SORTS[sort](toy)
     X = np.concatenate([toy.X[:4], toy.X_new])
     found = model.explain(X)
@@ -203,11 +203,11 @@ def test_values_of_seen_classes_are_similarities(toy):
     assert (one.values[1], one.values_against[1] < 1) == (1.0, True)
     Y = model.signature_scaling_.apply(toy.table.loc[["emu", "ant"]].to_numpy())
     assert one.values_against[0] == pytest.approx(np.exp(-((Y[0] - Y[1]) ** 2).sum() / model.width_))
-    hat = model._hat(model._scale_rows(toy.X_new[:1]))
-    assert_close(one.likeness, (hat @ model.regression_.astype(float).T)[0], SUMS.double)
+    unit_row = model._row_directions(model._scale_rows(toy.X_new[:1]))
+    assert_close(one.likeness, (unit_row @ model.regression_.astype(float).T)[0], SUMS.double)
 
 
-def test_what_is_printed(toy):
+def test_printed_explanation(toy):
     one = taught(fitted(toy), toy).explain(toy.X_new[:1], top=2, label="emu", against="cat")[0]
     lines = str(one).split("\n")
     assert lines[0] == f"emu against cat: {one.difference:+.4g}"
@@ -222,7 +222,7 @@ def test_what_is_printed(toy):
     assert (plain[0].terms, plain[0].offset, "like" in str(plain[0])) == ({}, 0.0, False)
 
 
-def test_a_part_that_is_forgotten_is_caught(toy, monkeypatch):
+def test_missing_part_is_caught(toy, monkeypatch):
     """The planted fault: examples move the direction, but are not told."""
     model = taught(fitted(toy), toy)
     explainer = type(model)._explainer
@@ -237,15 +237,15 @@ def test_a_part_that_is_forgotten_is_caught(toy, monkeypatch):
     assert abs(one.contributions.sum() + one.offset - one.difference) > 1e-3
 
 
-# Raw scores -----------------------------------------------------------------------------------------------------------
+# Explanations along raw attributes
 # Class means explained along raw attributes, with either kernel; and classes that nobody has described.
 
 
-def slow_parts_raw_scores(model, x, one):
+def slow_raw_parts(model, x, one):
     """What each attribute adds with the Gaussian kernel: a loop over seen classes and one over attributes."""
     scaled = model.feature_scaling_.apply(x[None])[0]
-    hat = (scaled - model.center_) @ model.whitening_.astype(float)
-    hat = hat / np.linalg.norm(hat)
+    unit_row = (scaled - model.center_) @ model.whitening_.astype(float)
+    unit_row = unit_row / np.linalg.norm(unit_row)
     mean = model.signature_scaling_.mean
     first, second = one.values - mean, one.values_against - mean
     lengths = np.linalg.norm(first), np.linalg.norm(second)
@@ -265,12 +265,12 @@ def slow_parts_raw_scores(model, x, one):
         secant = (np.exp(-s / model.width_) - np.exp(-t / model.width_)) / (s - t)
         for m in range(len(a)):
             difference = (1 / lengths[0] + 1 / lengths[1]) / 2 * (one.values[m] - one.values_against[m])
-            found[m] += np.mean(factors) * (hat @ weights) * secant * (a[m] + b[m] - 2 * other[m]) * difference
+            found[m] += np.mean(factors) * (unit_row @ weights) * secant * (a[m] + b[m] - 2 * other[m]) * difference
     return found
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_parts_and_terms_add_up_for_every_sort(toy, sort):
+def test_raw_parts_and_terms_add_up(toy, sort):
     model = SORTS[sort](toy)
     X = np.concatenate([toy.X[:4], toy.X_new])
     plain = model.explain(X)
@@ -286,11 +286,11 @@ def test_parts_and_terms_add_up_for_every_sort(toy, sort):
                    for one, other in zip(model.explain(X, raw=True), plain, strict=True))  # fmt: skip
 
 
-def test_the_gaussian_kernel_speaks_of_attributes(toy):
+def test_gaussian_kernel_is_explained_by_attributes(toy):
     model = fitted(toy)
     for x, one in zip(toy.X_new, model.explain(toy.X_new, raw=True), strict=True):
         assert one.attributes == tuple(toy.table.columns)
-        assert_close(one.contributions, slow_parts_raw_scores(model, x, one), 64 * SUMS.double)
+        assert_close(one.contributions, slow_raw_parts(model, x, one), 64 * SUMS.double)
     table = toy.table.copy()
     table.iloc[:, :2] = table.iloc[:, :2].round()
     agreed = fitted(toy, table).explain(toy.X, raw=True, top=99)
@@ -308,7 +308,7 @@ def test_secants_between_equal_and_distant_numbers():
 
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-def test_a_class_without_a_description_has_no_values(toy, raw, kernel):
+def test_undescribed_class_has_no_values(toy, raw, kernel):
     """What stood there was the mean of the seen classes, which nobody wrote."""
     model = taught(fitted(toy, kernel=kernel), toy)
     (one,) = model.explain(toy.X[:1], label="cat", against="fox", raw=raw)

@@ -74,7 +74,7 @@ def test_examples_and_unlabelled_rows_may_be_tensors(toy, tensor):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_arrays_are_moved_to_the_device_that_is_named(toy, device):
+def test_arrays_move_to_the_named_device(toy, device):
     expected = fitted(toy)
     found = fitted(toy, device=device)
     assert isinstance(found.compatibility(toy.X_new), np.ndarray)
@@ -82,7 +82,7 @@ def test_arrays_are_moved_to_the_device_that_is_named(toy, device):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_tensor_on_a_cpu_is_summed_by_numpy(toy, monkeypatch, dtype):
+def test_cpu_tensors_are_summed_by_numpy(toy, monkeypatch, dtype):
     kinds, squares = [], _class_means_fit._add_products
 
     def watched(products, rows):

@@ -17,8 +17,6 @@ from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, base
 from zskl.estimators._class_means_adapt import NoClearGain
 from zskl.kernels import Gaussian
 
-# Committee ------------------------------------------------------------------------------------------------------------
-
 
 def members(**softmax):
     kernel = ZeroShotKernelClassifier(loss="softmax", epochs=2, temperature=0.2, feature_scaling="center", **softmax)
@@ -44,7 +42,7 @@ def slow_scores(toy, table, rows, factors):
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_the_score_is_the_sum_of_the_members_logits(toy, several):
+def test_score_is_the_sum_of_member_logits(toy, several):
     table = pd.concat([toy.table, toy.table.iloc[::2] + 0.5]) if several else toy.table
     chosen = committee(weights=[1, 0.5, 2], member_temperatures=[0.1, 0.2, 4]).fit(toy.X, toy.y, table)
     rows = np.concatenate([toy.X, toy.X_new])
@@ -55,7 +53,7 @@ def test_the_score_is_the_sum_of_the_members_logits(toy, several):
         assert_close(usual.compatibility(rows), slow_scores(toy, table, rows, [40, 5, 1.1]), SUMS.double)
 
 
-def test_a_member_that_is_dropped_or_weighs_nothing_does_not_count(toy):
+def test_dropped_and_weightless_members_do_not_count(toy):
     whole = Committee(members()[:2], [1, 0.5], [0.1, 0.2], random_state=0).fit(toy.X, toy.y, toy.table)
     dropped = committee(weights=[1, 0.5, 2], member_temperatures=[0.1, 0.2, 4]).set_params(eszsl="drop")
     nothing = committee(weights=[1, 0.5, 0], member_temperatures=[0.1, 0.2, 4])
@@ -113,14 +111,14 @@ def test_fit_clones_members_and_lends_them_seed_and_device(toy):
         ({"member_temperatures": "ab"}, "member_temperatures is ab: expected 2 numbers"),
     ],
 )
-def test_bad_settings_are_refused_in_a_sentence(toy, settings, words):
+def test_bad_settings_are_refused(toy, settings, words):
     model = Committee(**settings)
     with pytest.raises(ValueError, match=words):
         model.fit(toy.X, toy.y, toy.table)
     assert not hasattr(model, "classes_")
 
 
-def test_data_frames_memory_mapped_rows_and_half_as_many_digits(toy, tmp_path):
+def test_input_types_agree(toy, tmp_path):
     expected = committee().fit(toy.X, toy.y, toy.table).compatibility(toy.X_new)
     frame = pd.DataFrame(toy.X, columns=list("uvwxyz"))
     named = committee().fit(frame, toy.y, toy.table)
@@ -153,7 +151,7 @@ def test_calibration_moves_seen_classes_and_doubtful_rows_are_rejected(toy):
     np.testing.assert_allclose(model.predict_proba(toy.X).sum(axis=1), 1, rtol=SUMS.double)
 
 
-def test_explanations_are_asked_of_a_member(toy):
+def test_explain_names_the_members(toy):
     model = committee().fit(toy.X, toy.y, toy.table)
     with pytest.raises(ValueError, match=r"call explain of a member, one of named_members_\.means, named_members_\.so"):
         model.explain(toy.X)
@@ -162,7 +160,7 @@ def test_explanations_are_asked_of_a_member(toy):
     assert len(model.nearest_classes(2)) == 10
 
 
-# Sklearn --------------------------------------------------------------------------------------------------------------
+# scikit-learn
 # scikit-learn's own checks, with no exemption.
 
 
@@ -172,7 +170,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-# Stored ---------------------------------------------------------------------------------------------------------------
+# Model files
 # A committee in a model file: whole, in plain arrays with prefixes, and refused in a sentence where damaged.
 
 
@@ -211,7 +209,7 @@ def test_members_arrays_carry_prefixes(saved):
     assert all(array.dtype.kind == "f" for array in arrays.values())
 
 
-def test_a_taught_committee_is_kept_with_its_examples(toy, saved, tmp_path):
+def test_taught_committee_is_saved_with_its_examples(toy, saved, tmp_path):
     taught = saved[0].add_examples(toy.X_new[:2], ["yak", "emu"])
     taught.save(tmp_path / "taught.zskl")
     loaded = zskl.load(tmp_path / "taught.zskl")
@@ -271,7 +269,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_refused_in_a_sentence(saved, damage):
+def test_damaged_file_is_refused(saved, damage):
     path = saved[1]
     header, arrays = parts(path)
     damage(header, arrays)
@@ -282,7 +280,7 @@ def test_damage_is_refused_in_a_sentence(saved, damage):
     assert "\n" not in str(caught.value)
 
 
-# Teaching -------------------------------------------------------------------------------------------------------------
+# Teaching
 # Examples and unlabelled rows reach the members that can be taught; the committee itself stays as it was.
 
 DATA = datasets.make_synthetic(12, 4, 25, 20, 8, noise=1.0)
@@ -308,7 +306,7 @@ def test_examples_reach_class_means_and_no_other_member(model):
     np.testing.assert_array_equal(taught.remove_examples(X[:5], y[:5]).compatibility(X), before)
 
 
-def test_a_member_that_cannot_be_taught_takes_an_undescribed_class_for_any_seen_one(model):
+def test_untaught_member_treats_an_undescribed_class_as_a_typical_seen_one(model):
     X = UNLABELLED[:6]
     taught = model.add_examples(X[:2], ["zebra", "zebra"])
     assert taught.candidates_[-1] == "zebra"
@@ -329,21 +327,21 @@ def test_one_round_of_adaptation_asks_the_whole_committee(model):
     means = model.members_[0]
     names = [label for label in model.candidates_ if label not in set(model.classes_)]
     scaled = means._scale_rows(UNLABELLED)
-    hat = means._hat(scaled)
-    described = means._described(means._question(scaled, means.signature_table_.select(names)))
+    unit_rows = means._row_directions(scaled)
+    described = means._described_directions(means._question(scaled, means.signature_table_.select(names)))
     kernel = model.members_[1].compatibility(UNLABELLED, candidates=names)
     u = described
     for _ in range(5):
-        e = np.exp(20 * hat @ u.T + 3.5 * kernel)
+        e = np.exp(20 * unit_rows @ u.T + 3.5 * kernel)
         q = e / e.sum(axis=1, keepdims=True)
-        new = 5 * described + q.T @ hat
+        new = 5 * described + q.T @ unit_rows
         new /= np.linalg.norm(new, axis=1, keepdims=True)
         turned = (1 - (new * u).sum(axis=1)).max()
         u = new
         if turned < 1e-3:
             break
     adapted = model.adapt(UNLABELLED, force=True)
-    expected = 20 * hat @ u.T + 3.5 * kernel
+    expected = 20 * unit_rows @ u.T + 3.5 * kernel
     assert_close(adapted.compatibility(UNLABELLED, candidates=names), expected, SUMS.single)
     alone = means.adapt(UNLABELLED, force=True)  # the planted fault: class means without the others
     found = 20 * alone.compatibility(UNLABELLED, candidates=names) + 3.5 * kernel
@@ -354,17 +352,17 @@ def test_one_round_of_adaptation_asks_the_whole_committee(model):
     assert protocols.zsl(adapted, DATA).accuracy >= protocols.zsl(model, DATA).accuracy
 
 
-def test_temperatures_sharpen_what_the_committee_believes(model):
+def test_temperatures_sharpen_adaptation(model):
     sharp = copy.copy(model)
     sharp.temperatures_ = {"seen": 1.0, "unseen": 0.5, "mixed": 1.0}
-    others = (model._others(0), sharp._others(0))
+    others = (model._other_models(0), sharp._other_models(0))
     assert [one.kappa for one in others] == [20.0, 40.0]
     table = model.signature_table_
     halves = [one.for_kappa(one.kappa, UNLABELLED, table) for one in others]
     assert_close(halves[1], 2 * halves[0], SUMS.double)
 
 
-def test_refusals(model, toy):
+def test_teaching_refusals(model, toy):
     with pytest.raises(NoClearGain, match="nobody has tried any on validation classes"):
         model.adapt(UNLABELLED)
     with pytest.raises(ValueError, match=r"X has 2 row\(s\) for 4 candidate classes"):

@@ -69,7 +69,7 @@ def test_of_several_signatures_the_best_is_explained(toy):
         assert len(chosen) > 1
 
 
-def test_calibration_is_told_apart(toy):
+def test_calibration_is_reported_apart(toy):
     model = toy.fitted()
     model.calibration_ = 0.25
     found = model.explain(toy.X_new, label="cat", against="emu")
@@ -109,7 +109,7 @@ def test_attributes_without_names(toy):
     assert one.attributes == ("attribute 0", "attribute 1", "attribute 2", "attribute 3")
 
 
-def test_blocks_and_kinds_of_input_tell_the_same(toy, monkeypatch):
+def test_explanations_are_the_same_in_blocks_and_for_every_kind_of_input(toy, monkeypatch):
     model = toy.fitted()
     whole = model.explain(toy.X)
     frame = pd.DataFrame(toy.X)
@@ -142,7 +142,7 @@ def test_tensors(toy, dtype):
         assert_close(scores.numpy(), model.compatibility(X), SUMS.of(dtype))
 
 
-def test_a_loaded_model_tells_the_same(toy, tmp_path):
+def test_a_loaded_model_gives_the_same_explanations(toy, tmp_path):
     for name in ("cauchy, True", "eszsl", "sae to-signatures"):
         model = fit_explained(name, toy)
         model.save(tmp_path / "m.zskl")
@@ -204,7 +204,7 @@ def test_the_refusal_names_all_methods_that_can():
         ({"candidates": ["yak"]}, "candidate 'yak' is not in the fitted table"),
     ],
 )
-def test_refusals(toy, arguments, words):
+def test_bad_arguments_of_explain_are_refused(toy, arguments, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         toy.fitted().explain(toy.X, **arguments)
 
@@ -254,7 +254,7 @@ def without_a_segment(model, digits):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "cauchy", "eszsl"])
-def test_a_segment_turned_off_moves_the_digit_as_it_spoke(digits, name):
+def test_turning_off_a_segment_moves_the_score_as_its_contribution_says(digits, name):
     """With signatures as they are, turning off a segment that the other digit lacks makes the two agree there, and
     nothing else changes: a digit falls by a segment that spoke for it, and rises by one that spoke against it."""
     model = fit_digits(digits, name, signature_scaling="none")
@@ -272,7 +272,7 @@ def test_a_segment_turned_off_moves_the_digit_as_it_spoke(digits, name):
 
 
 @pytest.mark.parametrize("name", ["gaussian-ort", "gaussian", "cauchy-ort", "polynomial-2", "eszsl", "ale"])
-def test_and_mostly_so_where_signatures_are_scaled(digits, name):
+def test_turning_off_a_segment_mostly_moves_scaled_digits_too(digits, name):
     """Centred signatures of unit length change in all attributes when one does, so the sign is right for most rows."""
     spoke, change, before, after = without_a_segment(fit_digits(digits, name), digits)
     assert (np.sign(change) == -np.sign(spoke)).mean() > 0.85
@@ -376,14 +376,14 @@ def check(model, X, table):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_parts_are_those_of_slow_loops_for_every_score(toy, name):
+def test_raw_contributions_match_slow_loops_for_every_score(toy, name):
     table = marked(toy)
     model = fit_explained(name, toy, table)
     check(model, np.concatenate([toy.X[:4], toy.X_new[:4]]), table)
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_and_for_every_scaling(toy, scaling):
+def test_raw_contributions_match_slow_loops_for_every_scaling(toy, scaling):
     table = marked(toy).add([0.0, 0.0, 0.0, 0.5])
     for name in ("eszsl", "gaussian-ort"):
         model = methods.build(name, {"random_state": 0, "signature_scaling": scaling}).fit(toy.X, toy.y, table)
@@ -391,7 +391,7 @@ def test_and_for_every_scaling(toy, scaling):
         assert any(SCALING in one.terms for one in found) == (scaling not in ("none", "standardize"))
 
 
-def test_what_is_absent_in_both_never_leads(toy):
+def test_an_attribute_absent_in_both_classes_is_never_the_strongest(toy):
     table = marked(toy)
     model, X = fit_explained("gaussian, True", toy, table), np.concatenate([toy.X, toy.X_new])
 
@@ -412,7 +412,7 @@ def test_a_rest_that_is_forgotten_is_caught(toy):
     assert max(abs(one.contributions.sum() - one.difference) for one in found) > 1e-3
 
 
-def test_what_is_refused(toy):
+def test_raw_explanations_that_are_refused(toy):
     with pytest.raises(ValueError, match=r"^raw is 'yes': expected True or False"):
         toy.fitted().explain(toy.X, raw="yes")
     model = methods.build("eszsl", {"signature_scaling": "center-sqrt"}).fit(toy.X, toy.y, toy.table)

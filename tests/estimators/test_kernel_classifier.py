@@ -32,7 +32,7 @@ from zskl.estimators._inputs import Training
 from zskl.estimators.kernel_classifier import STACKABLE, draw_signatures, fit_stack, make_step
 from zskl.methods import METHODS, build
 from zskl.training.objective import BALANCES, LOSSES, Objective
-from zskl.training.solver import INITIALISATIONS, SCHEDULES, SECOND_MOMENTS, batch_indices, polarised
+from zskl.training.solver import INITIALISATIONS, SCHEDULES, SECOND_MOMENTS, batch_indices, polarise
 
 # Stack
 
@@ -189,7 +189,7 @@ def test_a_monitor_records_what_the_model_would_predict():
 
 
 @pytest.mark.parametrize(("every", "expected"), [(1, list(range(1, 37))), (10, [10, 20, 30, 36]), (500, [36])])
-def test_a_monitor_looks_every_so_often_and_at_the_end(every, expected):
+def test_a_monitor_records_every_few_steps_and_at_the_end(every, expected):
     model = estimator().fit(*TRAINING, monitor=(DATA.X[UNSEEN], DATA.y[UNSEEN]), monitor_every=every)
     iterations, accuracies = model.history_.accuracy["monitor"]
     assert iterations.tolist() == expected
@@ -650,7 +650,7 @@ def test_a_fit_starts_from_the_mean_of_a_class_s_own_rows():
     table = {0: Y[:1], 1: np.stack([Y[1], Y[1] + 1, Y[1] - 3]), 2: np.stack([Y[2], 5 * Y[2]])}
     model = estimator(learning_rate=1e-12, feature_scaling="none", signature_scaling="none").fit(X, y, table)
     means = np.stack([rows.mean(axis=0) for rows in table.values()])
-    assert_close(model.projection_, polarised(X, means[y], 0), SUMS.single)
+    assert_close(model.projection_, polarise(X, means[y], 0), SUMS.single)
     padded = np.stack([table[0].mean(axis=0), means[1], (2 * table[2][0] + table[2][1]) / 3])
     with pytest.raises(AssertionError):
-        assert_close(model.projection_, polarised(X, padded[y], 0), SUMS.single)
+        assert_close(model.projection_, polarise(X, padded[y], 0), SUMS.single)

@@ -214,12 +214,12 @@ def test_a_map_outlives_another_fit_and_follows_a_saved_model(toy, tmp_path):
         ({"candidates": ["yak"]}, "candidate 'yak' is not in the fitted table"),
     ],
 )
-def test_mistakes_are_told(toy, arguments, words):
+def test_bad_arguments_of_maps_are_refused(toy, arguments, words):
     with pytest.raises(ValueError, match=words):
         toy.fitted().feature_map(**arguments)
 
 
-def test_more_mistakes_are_told(toy):
+def test_bad_arguments_of_quality_are_refused(toy):
     mapping = toy.fitted().feature_map(4)
     with pytest.raises(ValueError, match=r"k is 6: expected an integer from 1 to 5, the number of candidates"):
         mapping.quality(toy.X, k=6)

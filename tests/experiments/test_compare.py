@@ -17,7 +17,7 @@ from zskl.experiments.compare import compare as compare_compare
 from zskl.experiments.record import Choice, Edge, Record
 from zskl.experiments.run_folder import collect
 
-# Compare --------------------------------------------------------------------------------------------------------------
+# Compare
 
 
 def record(*given, **more):
@@ -147,7 +147,7 @@ def test_sorting(column, first):
     assert compare.compare(TWO, column).rows[0].labels["method"] == first
 
 
-def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
+def test_last_record_of_a_repeated_key_counts(tmp_path, runs):
     run_folder.write_lines(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
     found = collect([runs, tmp_path / "later.jsonl"])
     assert len(found) == 6
@@ -207,7 +207,7 @@ def test_no_figure_is_cut_short_in_a_narrow_terminal(runs, monkeypatch, width):
         (("--out", "/nowhere/x.csv"), "/nowhere"),
     ],
 )
-def test_mistakes(runs, arguments, words):
+def test_wrong_arguments_are_refused(runs, arguments, words):
     done = zskl("compare", str(runs), *arguments)
     assert done.returncode == 2
     assert words in done.stderr
@@ -229,7 +229,7 @@ def test_what_holds_no_records_is_refused(tmp_path):
         assert words in done.stderr
 
 
-# Choice notes ---------------------------------------------------------------------------------------------------------
+# Choice notes
 # Notes on choices: numbers at an edge, and figures that folds or seeds do not agree on.
 
 CHOICE = {
@@ -260,14 +260,13 @@ def test_a_choice_keeps_its_edges_and_figures_in_a_record():
 
 
 def test_sentences_name_method_value_and_reason():
-    assert compare.edge_note([record_choice_notes(), record_choice_notes(1)]) == (
-        "chosen at the edge of what was tried: gaussian-ort epochs 80 at its bound, lam 0.1 not extended"
-    )
+    choice = record_choice_notes().tune.choices.zsl
+    assert compare.describe_edges(choice) == "epochs 80 at its bound, lam 0.1 not extended"
     assert compare.fold_spread_note([record_choice_notes()]) == (
         "differ widely between validation folds, so expect luck: gaussian-ort seen 8.0 to 43.4 %"
     )
     steady = record_choice_notes(edges=[], figures={"seen": [0.4, 0.38, 0.41]})
-    assert compare.edge_note([steady]) is None
+    assert compare.describe_edges(steady.tune.choices.zsl) == ""
     assert compare.fold_spread_note([steady]) is None
     assert compare.fold_spreads(steady.tune.choices.zsl) == "seen 1.5"
 

@@ -132,7 +132,7 @@ def test_an_attribute_that_carries_all_is_found():
     assert found.groups[1].loss.mean < 0
 
 
-def test_figure():
+def test_figure_has_mean_and_spread():
     figure = Figure((0.1, 0.3))
     assert (figure.mean, round(figure.spread, 6)) == (0.2, 0.141421)
     assert Figure((0.5,)).spread == 0.0

@@ -19,12 +19,12 @@ from zskl.experiments import run_folder
 from zskl.experiments.record import (
     LEVELS,
     VERSION,
-    Course,
     Generalised,
+    ObjectiveCurve,
     Record,
     Seconds,
     SeenUnseenCurve,
-    Tried,
+    TriedSettings,
     Tuning,
     ZeroShot,
     gap_levels,
@@ -35,7 +35,7 @@ from zskl.experiments.unit import Unit
 from zskl.metrics import seen_unseen, uncertainty
 from zskl.paper.results import slim_record
 
-# Record ---------------------------------------------------------------------------------------------------------------
+# Record
 
 OLD = Path(__file__).parent / "records_of_0_1.jsonl"  # written by `zskl run` of version 0.1
 LEAST = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.5}, "gzsl": {}}
@@ -131,9 +131,9 @@ def test_what_is_not_an_object_is_refused(line):
 
 def test_parts_check_themselves():
     with pytest.raises(ValueError, match="2 step, 1 objective: expected lists of one length"):
-        Course((1, 2), (0.5,))
+        ObjectiveCurve((1, 2), (0.5,))
     with pytest.raises(ValueError, match=r"a row of `tune.table` has 2 values: expected 1 settings and 2 scores"):
-        Tried(("sigma",), ((0.5, 0.6),))
+        TriedSettings(("sigma",), ((0.5, 0.6),))
     assert SeenUnseenCurve((0.0,), (0.5,), (0.6,)).seen == (0.5,)
 
 
@@ -142,7 +142,7 @@ def test_training_time_is_that_of_choosing_and_fitting():
     assert Seconds().training is None
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Answers
 # Answers of rows in records: what was packed is read back, and the figures follow from it.
 
 

@@ -17,7 +17,7 @@ from zskl.experiments import compare, run_folder
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import collect
 
-# Jsonl log ------------------------------------------------------------------------------------------------------------
+# Jsonl log
 
 
 def test_round_trip_with_numpy_values(tmp_path):
@@ -50,7 +50,7 @@ def test_versions_name_what_figures_depend_on():
     assert {"zskl", "python", "numpy", "scikit-learn"} <= set(run_folder.package_versions())
 
 
-# Run folders ---------------------------------------------------------------------------------------------------------
+# Run folders
 
 
 def test_a_folder_keeps_what_is_appended(tmp_path):
@@ -132,7 +132,7 @@ def test_a_file_that_somebody_puts_there_meanwhile_is_not_replaced(tmp_path, mon
         assert [line["key"] for line in run_folder.read_log(folder.path)] == ["a", "b"]
 
 
-# Run folder -----------------------------------------------------------------------------------------------------------
+# Run folder
 # Run folders: typed records, those of zskl 0.1 too, and a sentence about every line that is not one.
 
 OLD = Path(__file__).parent / "records_of_0_1.jsonl"
@@ -211,7 +211,7 @@ def test_a_line_that_is_not_a_record_is_refused_by_its_number(tmp_path, line, wo
         assert "restore or remove that line" in done.stderr
 
 
-# Files that are replaced ---------------------------------------------------------------------------------------------
+# Files that are replaced
 
 
 def test_the_first_line_replaces_a_file_and_others_follow(tmp_path):
@@ -235,7 +235,7 @@ def test_a_file_stays_where_nothing_is_appended(tmp_path):
     assert file.read_text() == "mine\n"
 
 
-# Public ---------------------------------------------------------------------------------------------------------------
+# Public
 # `zskl.compare` and `zskl.report.write`: paths, records, or both.
 
 
@@ -244,7 +244,7 @@ def records():
     return run_folder.read_records(OLD, Record.from_json)
 
 
-def test_both_are_public_names():
+def test_compare_and_collect_are_public():
     assert {"compare", "report"} <= set(zskl.__all__)
     assert zskl.compare is compare.compare
     assert set(zskl.report.__all__) == {"page", "write"}

@@ -13,12 +13,12 @@ from small_search import QUICK, outcomes, pieces, timeless
 from zskl import datasets, engines
 from zskl.cli import app
 from zskl.engines import Engine
-from zskl.experiments import run_folder, sweep, unit
+from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Plan, Source, plan_units
+from zskl.experiments.sweep import DatasetSource, Failure, RunOptions, plan_units
 from zskl.experiments.unit import Unit
 
-# Sweep ----------------------------------------------------------------------------------------------------------------
+# Sweep
 
 
 def test_adding_a_method_shifts_no_other(digits):
@@ -41,8 +41,8 @@ def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
         first = outcomes(pieces(digits, units), None, folder)
     more = [*units, Unit("gaussian", 2, QUICK), Unit("gaussian-ort", 0, QUICK)]
     ran = []
-    run = unit.run_unit
-    monkeypatch.setattr(unit, "run_unit", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
+    run = Unit.run
+    monkeypatch.setattr(Unit, "run", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
     with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         second = outcomes(pieces(digits, more), None, folder)
     assert ran == more[2:]
@@ -65,19 +65,19 @@ def test_other_data_is_other_work(digits, tmp_path):
 
 def test_a_worker_with_other_data_is_refused(digits):
     with pytest.raises(ValueError, match=r"differs on a worker.*give all machines the same files"):
-        sweep._run_on_worker("sweep", (Source("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
+        sweep._run_on_worker("sweep", (DatasetSource("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
 
 
 def test_sources_travel_without_this_working_folder(digits, package, tmp_path, monkeypatch):
     monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(package)
-    cub = Source("cub", ".")
+    cub = DatasetSource("cub", ".")
     data = cub.load()
     away = cub.absolute(data)
     monkeypatch.chdir("/")
     assert away.features == data.features
     assert away.load().fingerprint == data.fingerprint
-    assert Source("digits").absolute(digits) == Source("digits")
+    assert DatasetSource("digits").absolute(digits) == DatasetSource("digits")
 
 
 @pytest.mark.parametrize("place", ["here", "in the caller"])
@@ -161,14 +161,14 @@ def test_a_second_run_in_one_folder_is_refused(tmp_path):
         assert folder.done == {}
 
 
-# Run plan -------------------------------------------------------------------------------------------------------------
+# Run plan
 # The units of one command: some methods tuned, others at defaults, and more given only to those that can learn.
 
 NAMES = ["class-means", "eszsl", "gaussian-ort"]
 
 
 def test_some_methods_are_tuned_and_others_stay_at_defaults():
-    found, said = plan_units(Plan({}, tune=True, calibrate=True), NAMES, 2, ["Gaussian-Ort"])
+    found, said = plan_units(RunOptions({}, tune=True, calibrate=True), NAMES, 2, ["Gaussian-Ort"])
     assert [(one.method, one.tune, one.calibrate, one.scoring, one.seed) for one in found] == [
         ("class-means", True, True, "both", 0),
         ("eszsl", True, True, "both", 0),
@@ -179,22 +179,22 @@ def test_some_methods_are_tuned_and_others_stay_at_defaults():
         "class-means, eszsl: run once, since every seed gives the same model",
         "gaussian-ort: not tuned, at default settings",
     ]
-    by_h, _ = plan_units(Plan({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
+    by_h, _ = plan_units(RunOptions({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
     assert [one.calibrate for one in by_h] == [True] * 3  # what is chosen by H is calibrated, so the others are too
 
 
 def test_examples_go_to_those_that_can_learn_from_them():
-    found, said = plan_units(Plan({}, shots=(1, 5), unlabelled=("all",)), NAMES, 1)
+    found, said = plan_units(RunOptions({}, shots=(1, 5), unlabelled=("all",)), NAMES, 1)
     assert [(one.shots, one.unlabelled) for one in found] == [((1, 5), ("all",)), ((), ()), ((), ())]
     assert said == ["eszsl, gaussian-ort: scored without examples and unlabelled rows, from which they cannot learn"]
     with pytest.raises(ValueError, match="method 'eszsl' cannot learn from examples: expected one of class-means"):
-        plan_units(Plan({}, shots=(1,)), NAMES[1:], 1)
+        plan_units(RunOptions({}, shots=(1,)), NAMES[1:], 1)
 
 
 def test_defaults_names_a_method_that_is_run_and_tuned():
     with pytest.raises(ValueError, match=r"--defaults gausian-ort \(did you mean 'gaussian-ort'\?\): expected one of"):
-        plan_units(Plan({}, tune=True), NAMES, 1, ["gausian-ort"])
+        plan_units(RunOptions({}, tune=True), NAMES, 1, ["gausian-ort"])
     with pytest.raises(ValueError, match="--defaults eszsl was given without --tune"):
-        plan_units(Plan({}), NAMES, 1, ["eszsl"])
+        plan_units(RunOptions({}), NAMES, 1, ["eszsl"])
     with pytest.raises(ValueError, match="without tune"):
-        plan_units(Plan({}, scoring="gzsl"), NAMES, 1)
+        plan_units(RunOptions({}, scoring="gzsl"), NAMES, 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -12,9 +13,8 @@ import pytest
 from records import ROWS, SEEN, UNSEEN, answered, rights
 from tolerances import SUMS, assert_close
 from zskl.experiments import compare, uncertainty
-from zskl.experiments.record import LEVELS, Taught, pack_answers, unpack_answers
-from zskl.metrics import harmonic_mean
-from zskl.metrics import uncertainty as uncertaintys
+from zskl.experiments.record import LEVELS, TaughtResults, pack_answers, unpack_answers
+from zskl.metrics import harmonic_mean, seen_unseen_curve
 from zskl.plots import ComparisonDisplay
 
 
@@ -22,7 +22,7 @@ from zskl.plots import ComparisonDisplay
 def _taken():
     """How often each draw takes each row of the unseen and of the seen classes."""
     return [
-        next(uncertaintys.draw_counts(np.full(n, ROWS), seed, uncertaintys.DRAWS))
+        next(uncertainty.draw_counts(np.full(n, ROWS), seed, uncertainty.DRAWS))
         for seed, n in enumerate((UNSEEN, SEEN))
     ]
 
@@ -48,7 +48,7 @@ def test_draws_of_figures_are_those_of_loops():
         "calibrated H": [harmonic_mean(s, u) for u, s in slow],
     }.items():
         found = uncertainty.mean_draws([record], column)
-        assert len(found) == uncertaintys.DRAWS
+        assert len(found) == uncertainty.DRAWS
         assert_close(found[:40], np.array(expected), SUMS.single)
 
 
@@ -119,7 +119,7 @@ def test_examples_count_as_their_class_does_on_average():
     examples[:, 1] = True  # so that 3 of 5 rows are right
     answers = replace(base.zsl.answers, examples=pack_answers(examples.ravel()))
     zsl = replace(base.zsl, accuracy=0.6, answers=answers)
-    record = replace(base, taught=(Taught(1, zsl, base.gzsl),))
+    record = replace(base, taught=(TaughtResults(1, zsl, base.gzsl),))
     draws = uncertainty.mean_draws([record], "zero-shot, 1 shot")
     assert draws.mean() == pytest.approx(0.6, abs=0.01)
     assert uncertainty.figures([record])["zero-shot, 1 shot"].low < 60
@@ -170,8 +170,8 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         uncertainty.figures([answered(seed=50 + seed)])
     assert len(uncertainty._FOUND) <= 2
     many = [answered(f"method {seed}", seed) for seed in range(5)]  # more than are remembered
-    drawn, draw = [], uncertaintys.draw_means
-    monkeypatch.setattr(uncertaintys, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
+    drawn, draw = [], uncertainty.draw_means
+    monkeypatch.setattr(uncertainty, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
     assert all(row.figures["H"].low is not None for row in compare.compare(many).rows)
     assert len(drawn) == 2  # once for each side: nothing was forgotten on the way
 
@@ -198,3 +198,123 @@ def test_few_classes_are_said():
     assert note in compare.compare([answered("one"), answered("two")]).notes
     many = {"unseen": pack_answers(np.full(20, 1)), "seen": pack_answers(np.full(SEEN, ROWS))}
     assert uncertainty.few_classes_note([answered(class_rows=many), replace(answered(), class_rows=None)]) == ""
+
+
+# The bootstrap
+
+SIZES = np.array([3, 1, 4, 2])
+
+
+def _slow_means(outcomes, sizes, times):
+    """One draw by loops: `times` says how often it takes each row."""
+    total, row = 0.0, 0
+    for size in sizes:
+        for _ in range(size):
+            total += times[row] * outcomes[row] / size / len(sizes)
+            row += 1
+    return total
+
+
+def test_means_of_draws_are_those_of_a_loop_over_the_rows_drawn():
+    rng = np.random.default_rng(0)
+    outcomes = rng.random((10, 2))
+    found = uncertainty.draw_means(outcomes, SIZES, seed=3, draws=20)
+    (times,) = uncertainty.draw_counts(SIZES, 3, 20)
+    slow = [[_slow_means(outcomes[:, k], SIZES, times[draw]) for k in range(2)] for draw in range(20)]
+    assert_close(found, np.array(slow), SUMS.single)
+
+
+def test_a_draw_takes_as_many_classes_as_there_are_and_of_each_as_many_rows_as_it_has():
+    (times,) = uncertainty.draw_counts(SIZES, 0, 500)
+    by_class = np.add.reduceat(times, [0, 3, 4, 8], axis=1)
+    often = by_class / SIZES  # how often each class was drawn
+    assert np.array_equal(often, often.round())
+    assert np.all(often.sum(axis=1) == len(SIZES))
+    assert often.min() == 0
+    assert often.max() >= 3
+
+
+def test_draws_do_not_depend_on_what_is_averaged_or_how_they_are_cut_into_blocks(monkeypatch):
+    one = uncertainty.draw_means(np.eye(10), SIZES, seed=1, draws=30)
+    assert np.array_equal(one[:, :3], uncertainty.draw_means(np.eye(10)[:, :3], SIZES, seed=1, draws=30))
+    assert not np.array_equal(one, uncertainty.draw_means(np.eye(10), SIZES, seed=2, draws=30))
+    monkeypatch.setattr(uncertainty, "BLOCK", 100)
+    assert [len(block) for block in uncertainty.draw_counts(SIZES, 1, 25)] == [10, 10, 5]
+
+
+def test_frequencies_are_those_of_all_draws_of_a_tiny_case():
+    """Classes of 2 and 1 rows, right: [1, 0] and [0]. All choices of classes, then of rows, are equally likely."""
+    right, expected = [[1, 0], [0]], Counter()
+    for classes in product(range(2), repeat=2):
+        picks = [list(product(right[c], repeat=len(right[c]))) for c in classes]
+        for rows in product(*picks):
+            share = 1 / 4 / np.prod([len(one) for one in picks])
+            expected[float(np.mean([np.mean(one) for one in rows]))] += share
+    found = uncertainty.draw_means([[1], [0], [0]], [2, 1])[:, 0]
+    assert set(found.tolist()) == set(expected)
+    for value, share in expected.items():
+        assert abs(np.mean(found == value) - share) < 4 * np.sqrt(share / len(found)), value
+
+
+def _twelve():
+    """Which rows of twelve classes are right, their accuracies, and the variance of the mean."""
+    rng = np.random.default_rng(0)
+    right = rng.random(96) < np.repeat(rng.random(12), 8)
+    p = right.reshape(12, 8).mean(axis=1)
+    return right, p, (p.var() + np.mean(p * (1 - p) / 8)) / 12
+
+
+def test_the_variance_is_that_between_classes_and_within_them():
+    sizes = np.full(12, 8)
+    right, p, expected = _twelve()
+    found = uncertainty.draw_means(right[:, None], sizes)[:, 0]
+    assert found.var() == pytest.approx(expected, rel=0.06)  # 10 000 draws: a standard error of 0.014
+    assert found.mean() == pytest.approx(p.mean(), abs=4 * np.sqrt(expected / len(found)))
+    low, high = uncertainty.bootstrap_interval(found)
+    assert low < p.mean() < high
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(expected), rel=0.1)
+
+
+def test_draws_of_rows_alone_would_be_found(monkeypatch):
+    """The planted fault: every draw takes each class once."""
+
+    class Faulty:
+        def __init__(self, *seed):
+            self.rng = np.random.default_rng(seed)
+
+        def integers(self, high, size, dtype=np.int64):
+            every = np.arange(high) if isinstance(size, tuple) else self.rng.integers(high, size=size, dtype=dtype)
+            return np.broadcast_to(every, size)
+
+    monkeypatch.setattr(uncertainty, "make_generator", Faulty)
+    right, _, expected = _twelve()
+    assert uncertainty.draw_means(right[:, None], np.full(12, 8)).var() < expected / 2
+
+
+def test_an_area_of_levels_is_that_of_the_curve():
+    rng = np.random.default_rng(0)
+    candidates, is_seen = np.arange(4), np.array([True, True, False, False])
+    y, scores = np.repeat(candidates, 5), rng.random((20, 4))
+    order = np.argsort(gap := scores[:, :2].max(axis=1) - scores[:, 2:].max(axis=1))
+    side = np.where(is_seen[y][:, None], scores[:, :2], scores[:, 2:])
+    right = np.argmax(side, axis=1) == y % 2
+    lost, gained = (right & is_seen[y])[order] / 10, (right & ~is_seen[y])[order] / 10
+    assert len(np.unique(gap)) == 20
+    assert_close(
+        uncertainty.area_from_levels(lost, gained), seen_unseen_curve(scores, y, candidates, is_seen).area, SUMS.double
+    )
+
+
+def test_rows_without_a_class_are_refused():
+    with pytest.raises(ValueError, match="shape \\(3, 1\\) for classes of 4 rows"):
+        uncertainty.draw_means(np.zeros((3, 1)), [2, 2])
+    with pytest.raises(ValueError, match="at least one row of each class"):
+        uncertainty.draw_means(np.zeros((2, 1)), [2, 0])
+
+
+@pytest.mark.parametrize(("classes", "share"), [(3, 25), (5, 16), (10, 10), (50, 6)])
+def test_differences_that_are_nothing_look_clear_as_often_as_the_docs_say(classes, share):
+    """docs/uncertainty.md; the noise of rows left out, since every class has one."""
+    nothing = np.random.default_rng(classes).normal(size=(classes, 2000))
+    low, high = np.percentile(uncertainty.draw_means(nothing, [1] * classes, draws=2000), [2.5, 97.5], axis=0)
+    assert 100 * np.mean((low > 0) | (high < 0)) == pytest.approx(share, abs=2)

@@ -22,7 +22,7 @@ from zskl.paper.evaluation import make_unit
 from zskl.report import sections
 from zskl.training.solver import DivergenceError
 
-# Unit -----------------------------------------------------------------------------------------------------------------
+# Unit
 
 
 def stages(record):
@@ -81,20 +81,20 @@ def test_a_key_names_the_bounds_of_a_grid(digits, monkeypatch):
     ("arguments", "words"),
     [({"scoring": "zsl"}, "without tune"), ({"tune": True, "scoring": "zls"}, "did you mean 'zsl'")],
 )
-def test_a_mistaken_unit_is_refused(arguments, words):
+def test_wrong_arguments_of_a_unit_are_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         Unit("gaussian", 0, **arguments)
 
 
-def test_without_choosing_the_record_is_plain(digits):
-    record = unit.run_unit(Unit("gaussian", 0, QUICK), digits)
+def test_record_without_tuning_has_no_choices(digits):
+    record = Unit("gaussian", 0, QUICK).run(digits)
     assert stages(record) == {"fit", "evaluate"}
     assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record.to_json())
     assert len(record.gzsl.curve.seen) <= 200
 
 
 def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
-    record = unit.run_unit(Unit("gaussian", 0, tune=True, calibrate=True), digits)
+    record = Unit("gaussian", 0, tune=True, calibrate=True).run(digits)
     tune = record.tune
     assert (tune.scoring, tune.settings, tune.folds) == ("both", 5, 3)  # the default is compared too
     assert tune.grid == {"sigma": (0.5, 1.0), "epochs": (1, 2)}
@@ -109,9 +109,9 @@ def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small)
 
 
 def test_one_scoring_is_one_model(digits, small):
-    zsl = unit.run_unit(Unit("gaussian", 0, tune=True), digits)
-    gzsl = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
-    both = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="both"), digits)
+    zsl = Unit("gaussian", 0, tune=True).run(digits)
+    gzsl = Unit("gaussian", 0, tune=True, scoring="gzsl").run(digits)
+    both = Unit("gaussian", 0, tune=True, scoring="both").run(digits)
     assert zsl.tune.choices.gzsl is None
     assert zsl.gzsl_calibrated is None
     assert both.zsl == zsl.zsl
@@ -121,18 +121,18 @@ def test_one_scoring_is_one_model(digits, small):
 
 
 def test_settings_that_are_fixed_leave_the_grid(digits, small):
-    record = unit.run_unit(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
+    record = Unit("gaussian", 0, {"sigma": 0.7}, tune=True).run(digits)
     assert record.tune.grid == {"epochs": (1, 2)}
     assert record.config["sigma"] == 0.7
 
 
 def test_calibration_without_tuning(digits):
-    record = unit.run_unit(Unit("gaussian", 0, QUICK, calibrate=True), digits)
+    record = Unit("gaussian", 0, QUICK, calibrate=True).run(digits)
     assert record.calibration > 0
     assert stages(record) == {"fit", "calibrate", "evaluate"}
 
 
-# Unit refit -----------------------------------------------------------------------------------------------------------
+# Unit refit
 # Which setting is fitted on all training rows where the best one diverges on them.
 
 SIGMAS = (0.5, 1.0, 2.0, 4.0)
@@ -184,7 +184,7 @@ def test_a_fallback_that_is_the_best_of_the_other_scoring_is_fitted_once(ranked)
     assert ranked([0.9, 0.8, 0.1, 0.1], [0.1, 0.9, 0.8, 0.1], diverging={0.5}) == (1.0, 1.0, [0.5, 1.0])
 
 
-# Fixed grids ----------------------------------------------------------------------------------------------------------
+# Fixed grids
 # The published table is a fixed protocol: its grids, its record keys and its choice by highest mean do not change.
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "paper" / "records.jsonl"
@@ -208,7 +208,7 @@ def test_every_record_of_the_table_is_still_that_of_its_unit():
         assert not any(name.endswith("batch_size") for name in record.tune.grid)  # the estimator's own, of 10
 
 
-# One unseen class -----------------------------------------------------------------------------------------------------
+# One unseen class
 # A single unseen class has no zero-shot figure, in Python, in records, in tables, on the page and in the terminal.
 
 NONE = "no zero-shot figure, because class 6 is the only unseen class and every answer would be right"
@@ -226,7 +226,7 @@ def record(data):
     return Unit("class-means", 0, calibrate=True, shots=(1,), unlabelled=("unseen",)).run(data)
 
 
-def test_the_protocol_says_so(data):
+def test_a_single_unseen_class_has_no_zero_shot_figure(data):
     model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
     result = protocols.zsl(model, data)
     assert result.accuracy is None
@@ -245,7 +245,7 @@ def test_the_protocol_says_so(data):
             display.from_estimator(model, data)
 
 
-def test_records_and_what_reads_them(record):
+def test_tables_and_reports_say_why_the_figure_is_missing(record):
     assert record.zsl.accuracy is None
     assert record.zsl.alone == "class 6"
     assert record.probabilities.zsl is None
@@ -270,7 +270,7 @@ def test_records_and_what_reads_them(record):
         plots.ClassAccuracyDisplay.from_records([record])
 
 
-def test_the_terminal(record, capsys):
+def test_the_terminal_says_why_the_figure_is_missing(record, capsys):
     run.show_results([record])
     shown = " ".join(capsys.readouterr().out.split())
     assert NONE in shown
@@ -294,7 +294,7 @@ def test_folds_that_hold_out_one_class(data):
         expectation.expect_accuracy(folded)
 
 
-def test_a_record_of_an_earlier_version_said_100(record):
+def test_record_of_an_earlier_version_with_100_percent_is_corrected(record):
     """One candidate and 100 %: the figure is not read, and another dataset beside it keeps its own."""
     line = record.to_json()
     line["zsl"] = {"protocol": "zsl", "accuracy": 1.0, "per_class": {"class 6": 1.0}, "mistaken": {"class 6": []}}

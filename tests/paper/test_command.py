@@ -110,7 +110,7 @@ def test_features_that_no_root_has_are_named(root, tmp_path):
 
 
 def test_a_failing_unit_does_not_lose_others(root, tmp_path, monkeypatch):
-    run = unit.run_unit
+    run = unit.Unit.run
 
     def faulty(unit, *rest):
         if (unit.method, unit.seed) == ("sje", 1):
@@ -118,7 +118,7 @@ def test_a_failing_unit_does_not_lose_others(root, tmp_path, monkeypatch):
         return run(unit, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(unit, "run_unit", faulty)
+        patch.setattr(unit.Unit, "run", faulty)
         arguments = ("--root", root, "--dataset", "CUB", "--method", "sje", "--method", "eszsl")
         done = paper("zsl", tmp_path / "out", *arguments)
     assert done.returncode == 2

@@ -153,7 +153,7 @@ def test_displays_of_estimators_and_records_agree(digits, kernel):
     summary = unit.summarise_model(kernel, digits)
     sure = protocols.confidence(kernel, digits)
     probabilities = {"zsl": {"coverage": sure.coverage}}
-    found = replace(plain(method="gaussian", seed=0), gram=summary.gram, convergence=summary.convergence)
+    found = replace(plain(method="gaussian", seed=0), gram=summary["gram"], convergence=summary["convergence"])
     found = replace(
         found, probabilities=Record.from_json({**records.plain(), "probabilities": probabilities}).probabilities
     )

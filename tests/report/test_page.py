@@ -15,7 +15,6 @@ from records import EVIL, Page, answered, drawings, full, page_of, plain, rights
 from zskl import datasets, metrics
 from zskl.cli import app
 from zskl.experiments import compare, run_folder
-from zskl.experiments import unit as experiments_unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
 from zskl.plots import _style
@@ -28,7 +27,7 @@ def digits_records():
     """Two seeds of a kernel method and a closed form, as JSON gives them back."""
     data = datasets.load("digits")
     units = [Unit("gaussian", seed, {"epochs": 1}, calibrate=True) for seed in (0, 1)] + [Unit("eszsl", 0, {})]
-    return [json.loads(run_folder.to_line(experiments_unit.run_unit(unit, data).to_json())) for unit in units]
+    return [json.loads(run_folder.to_line(unit.run(data).to_json())) for unit in units]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import zskl
 from records import answered
 from zskl import datasets, methods, protocols
 from zskl.experiments import unit
-from zskl.experiments.record import Record, Tried
+from zskl.experiments.record import Record, TriedSettings
 from zskl.experiments.unit import Unit
 from zskl.report import sections
 from zskl.selection.grid import expand_grid
@@ -37,7 +37,7 @@ def test_the_grid_is_recorded_with_gaps():
         zsl = np.array([[0.5, 0.7], [-np.inf, -np.inf]])
         gzsl = zsl / 2
 
-    assert unit.tried_settings(Search) == Tried(("sigma",), ((0.5, 0.6, 0.3), (1.0, None, None)))
+    assert unit.tried_settings(Search) == TriedSettings(("sigma",), ((0.5, 0.6, 0.3), (1.0, None, None)))
 
 
 # The confusion of the generalised protocol, from the answers in a record.

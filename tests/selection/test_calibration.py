@@ -1,23 +1,21 @@
-"""The calibration constant is the best of all constants, over all folds together."""
+"""The calibration of a model: the best constant, the likeliest temperatures, and what folds say about examples."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 
-from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
-from textbook import random_scores, slow_accuracies
-from tolerances import SOLUTION, assert_close
+from small_search import DATA, FOLDS, ROWS_APART, TRAINING, by_hand, estimator
+from textbook import slow_accuracies
+from tolerances import FORMULA, SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
-from zskl.estimators._class_means_adapt import AdaptationSettings, Trial
+from zskl.estimators._candidates import UncalibratedWarning
+from zskl.estimators._class_means_adapt import AdaptationSettings, TaughtScores
 from zskl.methods import build, load
-from zskl.metrics.seen_unseen import row_margins
 from zskl.selection import calibration
-from zskl.selection.calibration import _judge_fold
-from zskl.selection.class_folds import prepare_material
-from zskl.selection.search_results import best_constant
-
-# Calibration ----------------------------------------------------------------------------------------------------------
+from zskl.selection.calibration import score_fold
+from zskl.selection.class_folds import prepare_fold_data
 
 
 def test_calibrating_a_fitted_model_finds_the_constant_of_the_search(found):
@@ -66,45 +64,6 @@ def test_one_row_per_class_cannot_be_calibrated():
     assert selection.tune(estimator(), X, y, np.eye(8), {}, engine=None).model.calibration_ == 0.0
 
 
-def test_the_constant_is_zero_if_no_answer_is_right():
-    scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
-    constant, harmonic = best_constant([row_margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
-    assert (constant, harmonic.tolist()) == (0.0, [0.0])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_constant_is_the_best_of_all_for_all_folds_together(seed):
-    cases = [random_scores(10 * seed + k, n=40) for k in range(3)]
-    constant, harmonic = best_constant([row_margins(*case) for case in cases])
-    reached = [metrics.harmonic_mean(*slow_accuracies(*case, constant)) for case in cases]
-    np.testing.assert_allclose(harmonic, reached, atol=1e-12)
-    for other in np.arange(-6, 6, 0.05) + 0.013:
-        assert (
-            np.mean(reached)
-            >= np.mean([metrics.harmonic_mean(*slow_accuracies(*case, other)) for case in cases]) - 1e-12
-        )
-
-
-def test_one_fold_agrees_with_the_curve():
-    scores, own, is_seen = random_scores(1)
-    curve = metrics.seen_unseen_curve(scores, own, np.arange(7), is_seen)
-    assert best_constant([row_margins(scores, own, is_seen)])[1][0] == pytest.approx(curve.best()[1])
-
-
-def test_the_constant_fits_any_scale_of_scores():
-    cases = [random_scores(k) for k in range(3)]
-    constant, harmonic = best_constant([row_margins(*case) for case in cases])
-    for scale in (1e-6, 1e6):
-        other, same = best_constant([row_margins(scores * scale, own, seen) for scores, own, seen in cases])
-        assert other == pytest.approx(constant * scale)
-        np.testing.assert_allclose(same, harmonic)
-
-
-def test_no_row_is_ever_right():
-    scores = np.array([[1.0, 0.0, 0.0, 0.0]])
-    assert best_constant([row_margins(scores, np.array([1]), np.array([True, True, False, False]))])[0] == 0.0
-
-
 @pytest.mark.parametrize("committee", [False, True])
 def test_calibrating_a_taught_model_keeps_what_it_was_taught_in_the_constant(committee):
     """It ends where a model ends that was calibrated first; so does one that was adapted to unlabelled rows."""
@@ -122,8 +81,84 @@ def test_calibrating_a_taught_model_keeps_what_it_was_taught_in_the_constant(com
     assert selection.calibrate(untried, *training).calibration_ == model.calibration_
 
 
-# Practice -------------------------------------------------------------------------------------------------------------
-# What folds say about examples and unlabelled rows equals what the model's own methods do there.
+@pytest.fixture(scope="module")
+def calibrated():
+    return selection.calibrate(estimator(sigma=1.0, learning_rate=1e-3).fit(*TRAINING), *TRAINING, FOLDS)
+
+
+def test_the_temperature_is_the_most_likely_one():
+    rng = np.random.default_rng(0)
+    folds = [(rng.normal(size=(200, 6)), rng.integers(0, 6, 200)) for _ in range(2)]
+    for scores, own in folds:
+        scores[np.arange(200), own] += 1.0
+
+    def loss(t):
+        return np.mean(
+            [np.mean(-np.log(np.exp(s / t)[np.arange(200), o] / np.exp(s / t).sum(axis=1))) for s, o in folds]
+        )
+
+    t = calibration.fit_temperature(folds)
+    assert all(loss(t) <= loss(t * factor) for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2))
+    assert calibration.fit_temperature([(1e-3 * s, o) for s, o in folds]) == pytest.approx(1e-3 * t, rel=1e-3)
+
+
+def test_scores_that_tell_nothing_have_temperature_one():
+    assert calibration.fit_temperature([(np.zeros((4, 3)), np.zeros(4, dtype=int))]) == 1.0
+    assert calibration.fit_temperature([(np.zeros((0, 3)), np.zeros(0, dtype=int))]) == 1.0
+
+
+def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(calibrated):
+    X = DATA.X[DATA.parts["test_unseen"]]
+    cases = {"seen": DATA.seen_classes, "unseen": DATA.unseen_classes, "mixed": DATA.class_names}
+    for (situation, candidates), constant in itertools.product(cases.items(), (True, False)):  # without it the same T
+        scores = calibrated.compatibility(X, candidates=candidates).astype(np.float64)
+        if situation == "mixed" and constant:
+            scores -= calibrated.calibration_ * np.isin(candidates, DATA.seen_classes)
+        exponents = scores / calibrated.temperatures_[situation]  # the rounding of each is a relative error of exp
+        e = np.exp(exponents)
+        found = calibrated.predict_proba(X, candidates=candidates, calibrated=constant)
+        assert_close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
+        np.testing.assert_array_equal(
+            np.asarray(candidates)[found.argmax(axis=1)],
+            calibrated.predict(X, candidates=candidates, calibrated=constant),
+        )
+
+
+def test_rows_below_the_threshold_are_unknown(calibrated):
+    X = DATA.X[DATA.parts["test_unseen"]]
+    best = calibrated.predict_proba(X, candidates=calibrated.candidates_).max(axis=1)
+    plain = calibrated.predict(X)
+    for threshold in (0.0, float(np.median(best)), 1.0):
+        answers = calibrated.predict(X, reject=threshold)
+        np.testing.assert_array_equal(answers == "unknown", best < threshold)
+        np.testing.assert_array_equal(answers[best >= threshold], plain[best >= threshold])
+    for wrong in (-0.1, 1.5, True, "half"):
+        with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
+            calibrated.predict(X, reject=wrong)
+
+
+def test_uncalibrated_probabilities_come_with_a_warning():
+    model = estimator().fit(*TRAINING)
+    with pytest.warns(UncalibratedWarning, match=r"selection\.tune"):
+        found = model.predict_proba(DATA.X[:5])
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_confidence_of_both_protocols(calibrated):
+    for protocol, parts, candidates in (
+        ("zsl", ["test_unseen"], DATA.unseen_classes),
+        ("gzsl", ["test_seen", "test_unseen"], DATA.class_names),
+    ):
+        rows = np.concatenate([DATA.parts[part] for part in parts])
+        p = calibrated.predict_proba(DATA.X[rows], candidates=candidates)
+        right = np.asarray(candidates)[p.argmax(axis=1)] == DATA.y[rows]
+        found = protocols.confidence(calibrated, DATA, protocol)
+        assert found.ece == pytest.approx(metrics.expected_calibration_error(p.max(axis=1), right), abs=1e-6)
+        assert found.accuracy == pytest.approx(right.mean())
+        assert found.coverage[0][1:] == (1.0, pytest.approx(right.mean()))
+        assert found.as_dict()["coverage"][0] == [0.0, 1.0, pytest.approx(right.mean())]
+    with pytest.raises(ValueError, match="expected 'zsl' or 'gzsl'"):
+        protocols.confidence(calibrated, DATA, "both")
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +171,11 @@ def fold(data):
     """A fold's bench, its model, validation rows, their classes, and the classes of the columns."""
     X, y = data.samples("trainval")
     estimator = ClassMeansClassifier(shrinkage=0.4, crowding_share=0.05)
-    shared = prepare_material(estimator, X, y, data.signatures, selection.folds(data))
+    shared = prepare_fold_data(estimator, X, y, data.signatures, selection.folds(data))
     rows = np.concatenate([shared.folds[0].val_seen, shared.folds[0].val_unseen])
     train = shared.folds[0].train
     model = ClassMeansClassifier(**estimator.get_params()).fit(X[train], y[train], data.signatures.loc[np.unique(y)])
-    return _judge_fold(shared, 0).bench, model, X[rows], y[rows], np.unique(y)
+    return score_fold(shared, 0)[1], model, X[rows], y[rows], np.unique(y)
 
 
 def test_trials_score_as_taught_models_do(fold):
@@ -149,7 +184,9 @@ def test_trials_score_as_taught_models_do(fold):
     assert np.bincount(bench.own[given])[bench.new].tolist() == [2] * len(bench.new)
     taught = model.add_examples(X[given], y[given])
     left = np.setdiff1d(np.arange(len(y)), given)
-    found = Trial(bench, calibration.sum_example_rows(bench, given), left).scores(2.0, bench.crowding, firm=True)
+    found = TaughtScores(bench, calibration.sum_rows(bench, given, bench.own[given]), left).scores(
+        2.0, bench.crowding, by_certainty=True
+    )
     assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
 
 
@@ -159,16 +196,20 @@ def test_another_shrinkage_is_another_fit(data, fold):
     folds = selection.folds(data)
     rows, labels = data.samples("trainval")
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
-    at = bench.at(0.1)
-    assert_close(at.x @ at.known[bench.seen].T, other._hat(other._scale_rows(X)) @ other.class_sums_.T, SOLUTION.single)
+    at = bench.with_shrinkage(0.1)
+    assert_close(
+        at.x @ at.known[bench.seen].T,
+        other._row_directions(other._scale_rows(X)) @ other.class_sums_.T,
+        SOLUTION.single,
+    )
 
 
-def test_adapting_a_bench_is_adapting_the_model(fold):
+def test_adapting_validation_rows_equals_adapting_the_model(fold):
     bench, model, X, _, classes = fold
     how = AdaptationSettings(weight=3.0, kappa=30.0, rounds=2)
     unseen = classes[bench.new]
-    part = bench.held_out()
-    found = part.scores(how.weight, 0.0, part.adapted(how).sums)
+    part = bench.select_held_out()
+    found = part.scores(how.weight, 0.0, part.adapt(how).sums)
     entry = {
         "per_class": len(bench.new_rows) / len(bench.new),
         "gain": 1.0,
@@ -214,7 +255,7 @@ def test_test_rows_never_change_what_is_chosen(data):
     assert chosen(other) == chosen(data)
 
 
-def test_what_does_not_tell_classes_apart_is_said_once(caplog):
+def test_flat_probabilities_are_logged_once(caplog):
     """Of the model itself, not once more for each number of examples or unlabelled rows that was tried."""
     data = datasets.make_synthetic(n_seen=8, n_unseen=2, n_features=6, noise=0.5)
     X, y = data.samples("trainval")

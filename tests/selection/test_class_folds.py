@@ -6,7 +6,7 @@ import pytest
 from small_search import DATA, ROWS, TRAINING, estimator
 from zskl import datasets, selection
 from zskl.selection import Fold
-from zskl.selection.class_folds import prepare_material
+from zskl.selection.class_folds import prepare_fold_data
 
 
 @pytest.mark.parametrize(("classes", "n_folds"), [(9, 3), (10, 3), (4, 3), (5, 2), (30, 5)])
@@ -106,6 +106,6 @@ def test_what_is_not_a_list_of_folds_is_refused(folds, message):
 
 def test_folds_by_number_or_dataset(found):
     for given in (np.int64(3), DATA, None):
-        for mine, other in zip(prepare_material(estimator(), *TRAINING, given).folds, found.folds, strict=True):
+        for mine, other in zip(prepare_fold_data(estimator(), *TRAINING, given).folds, found.folds, strict=True):
             for part in ("train", "val_seen", "val_unseen"):
                 np.testing.assert_array_equal(getattr(mine, part), getattr(other, part))

@@ -13,11 +13,11 @@ from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, base
 from zskl.estimators.kernel_classifier import STACKABLE
 from zskl.methods import METHODS, build, find, list_tried_values, split_grid
 from zskl.selection import grid as grids
-from zskl.selection.grid import Edge, Reach, combine_values, expand_grid, group_settings, next_value
+from zskl.selection.grid import Edge, GridRange, combine_values, expand_grid, group_settings, next_value
 from zskl.selection.grid_search import extend_search
 from zskl.selection.search_results import Search
 
-# Edges ----------------------------------------------------------------------------------------------------------------
+# Edges
 
 GRID = {"gamma": [0.1, 1.0, 10.0], "lam": [0.1, 0.3, 1.0]}
 
@@ -40,7 +40,7 @@ class Surface:
 
 def extended(model, grid, bounds, surface):
     settings = grids.expand_grid(grid, model)
-    return extend_search(surface(settings), Reach(model, settings, bounds), surface)
+    return extend_search(surface(settings), GridRange(model, settings, bounds), surface)
 
 
 def near(**best):
@@ -101,7 +101,7 @@ def test_each_scoring_is_followed_and_all_steps_of_a_round_go_together():
         rounds.append(settings)
         return surface(settings)
 
-    found = extend_search(surface(settings), Reach(baselines.ESZSL(), settings, bounds), attempt)
+    found = extend_search(surface(settings), GridRange(baselines.ESZSL(), settings, bounds), attempt)
     assert found.pick("zsl").setting == {"gamma": 100.0, "lam": 0.3}
     assert found.pick("gzsl").setting["lam"] == 0.03333
     assert {(one["gamma"] > 10, one["lam"] < 0.1) for one in rounds[0]} == {(True, False), (False, True)}
@@ -177,7 +177,7 @@ def test_a_setting_without_effect_has_no_edge():
     settings = [{"kernel": "gaussian", "bandwidth": b, "noise": n} for b in (1.0, 4.0) for n in (0.03, 0.1)]
     settings += [{"kernel": "linear", "bandwidth": 1.0, "noise": n} for n in (0.03, 0.1)]
     surface = Surface(lambda one: (one["kernel"] == "linear") - abs(one["noise"] - 0.03))
-    reach = Reach(ClassMeansClassifier(), settings, {"bandwidth": (0.25, 16.0)})
+    reach = GridRange(ClassMeansClassifier(), settings, {"bandwidth": (0.25, 16.0)})
     found = extend_search(surface(settings), reach, surface)
     assert found.pick("zsl").setting["kernel"] == "linear"
     assert [edge.name for edge in found.pick("zsl").edges] == ["noise"]
@@ -269,7 +269,7 @@ def test_a_default_that_is_not_a_number_has_no_edge():
     assert {"random_state": None} in list(found.settings)
 
 
-# Grid -----------------------------------------------------------------------------------------------------------------
+# Grid
 # Grids become settings, and settings that one fit serves become groups.
 
 

@@ -18,26 +18,27 @@ from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, method
 from zskl.engines import Engine
 from zskl.estimators.kernel_classifier import STACKABLE
 from zskl.methods import split_grid, use_default_batches
-from zskl.metrics.seen_unseen import Margins, row_margins
+from zskl.metrics import seen_unseen
+from zskl.metrics.seen_unseen import Margins, best_constant, row_margins
 from zskl.selection import grid_search
-from zskl.selection.class_folds import prepare_material
+from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid import group_settings
-from zskl.selection.grid_search import Examiner, Task, plan_search, run_task
-from zskl.selection.search_results import best_constant, judge_settings
+from zskl.selection.grid_search import FoldScorer, FoldTask, plan_search, run_task
+from zskl.selection.search_results import judge_settings
 from zskl.selection.tuning import default_grid_of
 
-# Grid search ----------------------------------------------------------------------------------------------------------
+# Grid search
 
 
 def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
-    shared = prepare_material(estimator(), *TRAINING, FOLDS)
+    shared = prepare_fold_data(estimator(), *TRAINING, FOLDS)
     groups = group_settings(found.settings, ["epochs"])
     assert list(map(len, groups)) == [3] * 4
-    monkeypatch.setattr(grid_search, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
-    monkeypatch.setattr(Examiner, "_margins", lambda self, scores, _: (scores, self.own, self.is_seen))
+    monkeypatch.setattr(seen_unseen, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
+    monkeypatch.setattr(FoldScorer, "_margins", lambda self, scores, _: (scores, self.own, self.is_seen))
     for fold, places in itertools.product(range(3), groups[::3]):
         settings = [found.settings[place] for place in places]
-        examined = dict(run_task(shared, Task(fold, tuple(places), tuple(settings))))
+        examined = dict(run_task(shared, FoldTask(fold, tuple(places), tuple(settings))))
         hand = [by_hand(setting, FOLDS[fold]) for setting in settings]
         for place, (accuracy, *case) in zip(places, hand, strict=True):
             assert_close(examined[place][0], case[0], AFTER_FIT.single)
@@ -140,15 +141,15 @@ def test_bad_arguments_are_refused():
         selection.calibrate(estimator(), *TRAINING, FOLDS)
 
 
-# Halving --------------------------------------------------------------------------------------------------------------
+# Halving
 # Halving: short runs on the first fold, the better ones longer, the best on the other folds, with the same figures.
 
 
 @pytest.fixture(scope="module")
 def halved():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grid_search, "KEPT", 1)
-        patch.setattr(grid_search, "LONG", 2)
+        patch.setattr(grid_search, "KEPT_RUNS", 1)
+        patch.setattr(grid_search, "LONG_RUNS", 2)
         reports = []
         found = selection.search(
             estimator(), *TRAINING, GRID, FOLDS, report=lambda *told: reports.append(told), halving=True
@@ -226,8 +227,8 @@ def slow_halving(ledger, epochs, kept):
 
 @pytest.mark.parametrize(("runs", "kept"), [(5, 1), (9, 2), (36, 2)])
 def test_the_rule_is_that_of_three_sorted_lists(runs, kept, monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", kept)
-    monkeypatch.setattr(grid_search, "LONG", 2 * kept)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", kept)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2 * kept)
     ledger = Ledger(runs, (2, 4, 8))
     found = ledger.halved()
     assert {ledger.settings[place]["sigma"] for place, fold in found if fold == 2} == set(
@@ -238,8 +239,8 @@ def test_the_rule_is_that_of_three_sorted_lists(runs, kept, monkeypatch):
 
 
 def test_short_runs_come_first_only_where_they_save_much(monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     for epochs in ((4, 8), (6,)):
         ledger = Ledger(5, epochs)
         ledger.halved()
@@ -247,8 +248,8 @@ def test_short_runs_come_first_only_where_they_save_much(monkeypatch):
 
 
 def test_the_default_goes_on(monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     worst = Ledger(5, (2, 8))
     worst.zsl[6:8], worst.harmonic[6:8] = 0.4, 0.1
     assert (7, 2) not in worst.halved()
@@ -256,8 +257,8 @@ def test_the_default_goes_on(monkeypatch):
 
 
 def test_what_diverges_early_is_not_trained_longer(monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     ledger = Ledger(5, (2, 8), diverging={0, 1, 2, 3})
     found = ledger.halved()
     assert [found[place, 0] for place in range(8)] == [7] * 8
@@ -276,8 +277,8 @@ def test_beyond_an_edge_only_what_no_choice_beats_goes_on():
 
 
 def test_tune_says_what_it_dropped(monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     arguments = estimator(epochs=1), *TRAINING, {"sigma": [0.6, 1.0], "learning_rate": [1e-3, 1e-2]}, FOLDS
     alone = selection.tune(*arguments, engine=None, halving=True)
     assert f"{len(alone.search.dropped)} of the settings were dropped after the first fold" in str(alone)
@@ -287,8 +288,8 @@ def test_tune_says_what_it_dropped(monkeypatch):
 
 
 def test_the_order_in_which_workers_finish_changes_nothing(halved, monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     in_turn = engines.each
 
     def reversed_each(*arguments):
@@ -301,8 +302,8 @@ def test_the_order_in_which_workers_finish_changes_nothing(halved, monkeypatch):
 
 
 def test_steps_beyond_the_grid_are_halved_too(monkeypatch):
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     arguments = estimator(epochs=1), *TRAINING, {"sigma": [1.0, 0.5]}, FOLDS
     bounds = {"sigma": (0.01, 100.0)}
     whole = selection.search(*arguments, extend=bounds)
@@ -315,11 +316,11 @@ def test_steps_beyond_the_grid_are_halved_too(monkeypatch):
 
 
 def test_tune_halves_kernels_where_the_first_fold_holds_out_enough_classes(monkeypatch):
-    shared, grid = prepare_material(estimator(), *TRAINING, FOLDS), {"sigma": [0.6, 1.0]}
+    shared, grid = prepare_fold_data(estimator(), *TRAINING, FOLDS), {"sigma": [0.6, 1.0]}
     assert not plan_search(shared, grid, halving=None).halving
-    monkeypatch.setattr(grid_search, "CLASSES", 3)
-    monkeypatch.setattr(grid_search, "KEPT", 1)
-    monkeypatch.setattr(grid_search, "LONG", 2)
+    monkeypatch.setattr(grid_search, "ENOUGH_CLASSES", 3)
+    monkeypatch.setattr(grid_search, "KEPT_RUNS", 1)
+    monkeypatch.setattr(grid_search, "LONG_RUNS", 2)
     assert plan_search(shared, grid, halving=None).halving
     assert not plan_search(replace(shared, estimator=ClassMeansClassifier()), {}, halving=None).halving
     tuned = selection.tune(estimator(epochs=1), *TRAINING, {"sigma": [0.3, 0.6, 2.0]}, FOLDS, engine=None)
@@ -340,6 +341,6 @@ def test_a_batch_of_your_own_is_kept_with_the_rates_of_batches_of_ten():
     assert not any(name.endswith("batch_size") for name in committee)
 
 
-def test_what_is_no_flag_is_refused():
+def test_halving_must_be_a_flag():
     with pytest.raises(ValueError, match="halving is 'yes'"):
         selection.search(estimator(), *TRAINING, GRID, FOLDS, halving="yes")

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 
 from small_search import DATA, FOLDS, GRID, ROWS, TRAINING, estimator
 from zskl import Committee, DivergenceError, ZeroShotKernelClassifier, baselines, datasets, selection
-from zskl.selection import class_folds, grid_search
+from zskl.selection import class_folds, grid_search, tuning
 
-# Tuned model ----------------------------------------------------------------------------------------------------------
+# Tuned model
 
 
 def test_the_next_best_setting_is_fitted_if_the_best_diverges_on_all_rows(found, monkeypatch):
@@ -96,14 +96,13 @@ def test_bad_arguments_of_tune_are_refused():
 @pytest.mark.parametrize("scoring", ["zsl", "gzsl"])
 def test_rows_and_folds_are_checked_once_for_the_search(scoring, monkeypatch):
     checked = []
-    checks = class_folds.prepare_material
-    for module in ("method_search", "tuned_model"):
-        monkeypatch.setattr(f"zskl.selection.{module}.material", lambda *given: checked.append(1) or checks(*given))
+    check = class_folds.prepare_fold_data
+    monkeypatch.setattr(tuning, "prepare_fold_data", lambda *given: checked.append(1) or check(*given))
     selection.tune(estimator(), *TRAINING, {"sigma": [1.0]}, FOLDS, scoring=scoring, engine=None)
     assert checked == [1]
 
 
-# Tuned table ----------------------------------------------------------------------------------------------------------
+# Tuned table
 # What a Tuned shows: the ten best settings, the chosen one marked, the default's score beside it.
 
 LARGE = {"gamma": [0.1, 1.0, 10.0, 100.0], "lam": [0.3, 3.0, 30.0]}  # the default, 1 and 1, is not among them
@@ -139,7 +138,7 @@ def test_the_ten_best_and_the_default(tuned):
     assert repr(tuned) == str(tuned)
 
 
-def test_what_is_not_there_is_said(tuned):
+def test_table_says_what_diverged_and_what_was_not_tried(tuned):
     tuned = replace(tuned, best=tuned.settings[0], against_default=None)
     without = replace(tuned, search=replace(tuned.search, default=None))
     assert "default: not tried" in str(without)
@@ -163,7 +162,7 @@ def test_what_is_not_there_is_said(tuned):
     ],
 )
 def test_the_default_is_tried_once_if_it_can_be(grid, own, place, settings):
-    shared = class_folds.prepare_material(estimator(**own), *TRAINING, FOLDS)
+    shared = class_folds.prepare_fold_data(estimator(**own), *TRAINING, FOLDS)
     planned = grid_search.plan_search(shared, grid, with_default=True)
     assert (planned.default, len(planned.settings)) == (place, settings)
     assert len(grid_search.plan_search(shared, grid).settings) == min(settings, 12)
@@ -180,7 +179,7 @@ def test_the_default_is_found_in_every_spelling(one):
 
 
 def test_a_default_beyond_the_grid_does_not_move_its_edges():
-    shared = class_folds.prepare_material(baselines.ESZSL(gamma=1e6), *TRAINING, FOLDS)
+    shared = class_folds.prepare_fold_data(baselines.ESZSL(gamma=1e6), *TRAINING, FOLDS)
     planned = grid_search.plan_search(shared, {"gamma": [0.1, 1.0]}, with_default=True)
     assert planned.reach.values == {"gamma": [0.1, 1.0]}
     assert planned.settings[planned.default] == {"gamma": 1e6}

@@ -5,32 +5,28 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 from starlette.testclient import TestClient
 
 import services
 from services import refusal, strings
-from tolerances import SUMS, assert_close
-from zskl import ClassMeansClassifier
-from zskl.serve import app, limits, predictions, requests, routes, server
+from zskl.serve import app
 from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# App ------------------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
 HEADERS = {"content-security-policy", "x-content-type-options", "referrer-policy", "cross-origin-resource-policy"}
 
 
-def test_every_answer_says_how_it_may_be_used(plain):
+def test_every_answer_has_security_headers(plain):
     client = plain[2]
     for answer in (
         client.get("/health"), client.get("/nowhere"), client.post("/health"), client.get("/classes/none"),
@@ -43,7 +39,7 @@ def test_every_answer_says_how_it_may_be_used(plain):
         assert "server" not in answer.headers
 
 
-def test_what_is_not_there(plain):
+def test_unknown_paths_and_methods(plain):
     client = plain[2]
     assert "/openapi.json" in refusal(client.get("/nowhere"), 404)
     answer = client.delete("/health")
@@ -63,7 +59,7 @@ def test_what_is_not_there(plain):
         assert client.get(path).status_code == 404
 
 
-def test_a_fault_of_the_service_tells_nothing(fresh, monkeypatch):
+def test_internal_error_reveals_nothing(fresh, monkeypatch):
     _, X, client = fresh
     monkeypatch.setattr("zskl.serve.predictions.predict_rows", lambda *_: {}["secret"])
     answer = client.post("/predict", json={"rows": X[:1].tolist()})
@@ -71,119 +67,7 @@ def test_a_fault_of_the_service_tells_nothing(fresh, monkeypatch):
     assert set(answer.headers) >= HEADERS
 
 
-class Turns(asyncio.Semaphore):
-    """A semaphore that knows how many are past it, and how many ever were."""
-
-    inside = ever = 0
-
-    def __init__(self, most):
-        super().__init__(most)
-        self.most = most
-
-    async def acquire(self):
-        await super().acquire()
-        self.inside += 1
-        self.ever += 1
-        return True
-
-    def release(self):
-        self.inside -= 1
-        super().release()
-
-
-@pytest.mark.parametrize(
-    ("asked", "large"), [({"data_rows": [0] * 3000}, True), ({"data_rows": [0], "explain": True}, False)]
-)
-def test_small_requests_for_much_work_take_turns(asked, large, monkeypatch):
-    """Each computation has passed the first semaphore, which lets as many in at once as there are cores; each large
-    answer has its place until it is sent."""
-    service = services.with_data(*services.digits())
-    made, at_once, lock, predict = [], 0, threading.Lock(), predictions.predict_rows
-    outside = []
-
-    def semaphore(most):
-        made.append(Turns(most))
-        return made[-1]
-
-    def counted(*arguments):
-        nonlocal at_once
-        with lock:
-            at_once += 1
-            if at_once > made[0].inside:
-                outside.append(at_once)
-        try:
-            return predict(*arguments)
-        finally:
-            with lock:
-                at_once -= 1
-
-    with monkeypatch.context() as patch:
-        patch.setattr(limits.asyncio, "Semaphore", semaphore)
-        application = app.build_app(service)
-    monkeypatch.setattr(predictions, "predict_rows", counted)
-
-    async def ask():
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * limits.CORES)))
-
-    assert {answer.status_code for answer in asyncio.run(ask())} == {200}
-    assert outside == []
-    work, bodies, answers, _ = made
-    assert (work.most, work.ever, work.inside) == (limits.CORES, 2 * limits.CORES, 0)
-    assert (bodies.ever, answers.ever, answers.inside) == (0, 2 * limits.CORES if large else 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "most"),
-    [
-        ("/predict", "application/json", limits.LARGE),
-        ("/predict", "image/jpeg", limits.PHOTOS),
-        ("/classes/3/examples", "image/png", limits.PHOTOS),
-    ],
-)
-def test_a_body_that_arrives_slowly_keeps_nobody_waiting(path, kind, most):
-    """Large bodies that never end, more than there are cores: an explanation is still answered."""
-    model, data = services.digits()
-    if "examples" in path:
-        model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
-    service = services.with_data(model, data)
-    service._photos = requests.Photos("ours", None)
-    application = app.build_app(service)
-    begun, end = [], asyncio.Event
-
-    async def ask():
-        over = end()
-
-        async def endless():
-            yield b" " * (service.limits.small + 1)
-            begun.append(True)
-            await over.wait()
-
-        transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            slow = [
-                asyncio.create_task(client.post(path, content=endless(), headers={"content-type": kind}))
-                for _ in range(limits.CORES + most)
-            ]
-            while len(begun) < most:
-                await asyncio.sleep(0)
-            answer = await client.post("/predict", json={"data_rows": [0], "explain": True})
-            over.set()
-            return answer, await asyncio.gather(*slow)
-
-    answer, refused = asyncio.run(ask())
-    assert answer.status_code == 200
-    assert {one.status_code for one in refused} == {422}
-
-
-# Guard ----------------------------------------------------------------------------------------------------------------
-# Who may ask: tokens, names of machines, pages of other origins, slow clients.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_a_token_opens_everything_but_the_page(plain):
+def test_everything_but_the_page_needs_the_token(plain):
     client = services.client(Service(plain[0], "m", Limits()), token="s3cret")
     wrong = ["Bearer wrong", "s3cret", "Basic s3cret", "Bearer s3cretx", "Bearer ", b"Bearer \xff"]
     for header in ({}, *({"authorization": value} for value in wrong)):
@@ -201,27 +85,27 @@ def test_a_token_opens_everything_but_the_page(plain):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:80:80", "", "127.0.0.2"])
-def test_a_name_of_another_machine_is_not_answered(plain, host):
+def test_foreign_host_is_refused(plain, host):
     assert "answers to" in refusal(plain[2].get("/health", headers={"host": host}), 421)
 
 
-def test_names_of_this_machine_are_answered(plain):
+def test_local_hosts_are_answered(plain):
     for host in ("localhost", "LOCALHOST:8000", "localhost:1"):
         assert plain[2].get("/health", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://localhost.evil", "x"])
-def test_a_page_of_another_origin_may_not_ask(plain, origin):
+def test_foreign_origin_is_refused(plain, origin):
     client = plain[2]
     assert "origin" in refusal(client.get("/health", headers={"origin": origin}), 403)
     refusal(client.post("/classes", headers={"origin": origin}, json={"name": "x", "attributes": {"size": 1.0}}), 403)
 
 
-def test_the_page_of_the_service_may_ask(plain):
+def test_own_origin_is_accepted(plain):
     assert plain[2].get("/health", headers={"origin": "http://localhost"}).status_code == 200
 
 
-def test_behind_a_proxy_the_page_has_another_address(plain):
+def test_public_url_is_an_accepted_origin(plain):
     """Whether the proxy hands the name on or not."""
     service = Service(plain[0], "m", Limits())
     guarded = GuardMiddleware(
@@ -254,7 +138,7 @@ class Slow:
         self.sent.append(message)
 
 
-def test_a_slow_body_and_a_client_that_goes_away():
+def test_slow_body_and_disconnecting_client():
     """Neither is a fault of the service."""
     model, _ = strings()
     limits = Limits(seconds=0.05)
@@ -276,11 +160,6 @@ def test_a_slow_body_and_a_client_that_goes_away():
         if status == 408:
             assert "did not arrive" in json.loads(slow.sent[1]["body"])["error"]
 
-
-# Proxy ----------------------------------------------------------------------------------------------------------------
-# Behind nginx, with the configuration of docs/service.md.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 SERVICE = Path(__file__).parents[2] / "docs" / "service.md"
@@ -316,7 +195,7 @@ def proxied(folder, service):
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 @pytest.mark.parametrize("public", ["http://birds.example/zskl/", None])
-def test_the_page_works_behind_nginx_once_its_address_is_known(tmp_path, toy_file, public):
+def test_page_works_behind_nginx_with_public_url(tmp_path, toy_file, public):
     new = {"name": "new", "attributes": {"size": 1.0}}
     with (
         services.in_thread(toy_file, classes=tmp_path / "c.jsonl", public_url=public) as (address, _),
@@ -332,16 +211,10 @@ def test_the_page_works_behind_nginx_once_its_address_is_known(tmp_path, toy_fil
         refusal(client.post("/classes", json=new, headers={"origin": "http://evil.example"}), 403)
 
 
-# Unread ---------------------------------------------------------------------------------------------------------------
-# Answers that clients do not read: how many bytes of them are kept, and for how long.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_who_has_read_nothing_for_the_longest_time_goes_first():
+def test_longest_waiting_client_is_cut_off_first():
     """Three answers of two pieces, where there is room for two."""
-    size = app.PIECE + 1
-    kept = app.Unread(2 * size)
+    size = app.CHUNK_BYTES + 1
+    kept = app.SendQueue(2 * size)
 
     async def ask():
         ends, sent = [asyncio.Event() for _ in range(3)], [[], [], []]
@@ -358,7 +231,7 @@ def test_who_has_read_nothing_for_the_longest_time_goes_first():
         tasks += [client(1)]
         await asyncio.sleep(0)
         tasks += [client(2)]
-        with pytest.raises(app.CutOff):
+        with pytest.raises(app.SlowClient):
             await asyncio.wait_for(tasks[0], services.LIMIT)
         for end in ends:
             end.set()
@@ -369,52 +242,3 @@ def test_who_has_read_nothing_for_the_longest_time_goes_first():
         await asyncio.wait_for(client(0), services.LIMIT)  # nothing is left of what was cut off
 
     asyncio.run(ask())
-
-
-def test_a_client_cannot_read_slowly_for_ever(monkeypatch):
-    monkeypatch.setattr(server, "UNREAD", 0.05)
-    monkeypatch.setattr(server, "EACH", 0.0)
-    ended = asyncio.Event()
-
-    class Silent(asyncio.Protocol):
-        def __getattr__(self, name):
-            return lambda *_: None
-
-    class Transport:
-        abort = close = staticmethod(ended.set)
-
-    async def ask():
-        connection = server.limit_protocol(Silent)()
-        connection.connection_made(Transport())
-        while not ended.is_set():
-            connection.pause_writing()
-            await asyncio.sleep(0.001)
-            connection.resume_writing()
-        connection.connection_lost(None)
-
-    asyncio.run(asyncio.wait_for(ask(), services.LIMIT))
-
-
-@pytest.mark.parametrize("features", [False, True])
-def test_a_large_answer_is_put_together_from_parts(features, digits, monkeypatch):
-    """It is what one part would be, while few classes are in memory as objects."""
-    client = digits[2]
-    body = {"data_rows": list(range(40)), "top": 3, "features": features, "nearest": 1}
-    whole = client.post("/predict", json=body).json()
-    made, predict = [], predictions.predict_rows
-
-    def counted(book, X, options):
-        made.append(len(X))
-        return predict(book, X, options)
-
-    monkeypatch.setattr(routes, "FEW", 60)
-    monkeypatch.setattr(predictions, "predict_rows", counted)
-    found = client.post("/predict", json=body).json()
-    pairs = list(zip(found.pop("predictions"), whole.pop("predictions"), strict=True))
-    assert found == whole
-    for one, other in pairs:
-        assert (one["class"], one["nearest"]) == (other["class"], other["nearest"])
-        scores = [[each["score"] for each in answer["top"]] for answer in (one, other)]
-        assert_close(scores[0], scores[1], SUMS.single)
-    assert sum(made) == 40
-    assert max(made) <= 20

@@ -1,9 +1,12 @@
 """Classes over HTTP: names, descriptions, limits, the classes most like one."""
 
+import unicodedata
 from urllib.parse import quote
 
 import numpy as np
 import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 import services
 from command import zskl
@@ -13,13 +16,9 @@ from zskl import ClassMeansClassifier, datasets, load
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# Class book -----------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
 
 @pytest.mark.parametrize("name", ODD)
-def test_classes_of_odd_names(over_a_socket, name):
+def test_odd_class_names_work(over_a_socket, name):
     client, row = over_a_socket.asking, strings()[1][:1].tolist()
     place = f"/classes/{quote(name, safe='')}"
     made = client.post("/classes", json={"name": name, "attributes": {"size": 1.0}})
@@ -44,7 +43,7 @@ def test_classes_of_odd_names(over_a_socket, name):
 @pytest.mark.parametrize(
     "name", ["", " ", " a", "a ", ".", "..", "a\nb", "a\rb", "\0", "a\tb", "\x7f", "a\u202eb", "\u200b", "x" * 201]
 )
-def test_names_that_are_refused(fresh, name):
+def test_bad_class_names_are_refused(fresh, name):
     _, _, client = fresh
     refusal(client.post("/classes", json={"name": name, "attributes": {"size": 1.0}}), 422)
     if name not in (".", ".."):  # which a client takes for steps of the path
@@ -52,7 +51,7 @@ def test_names_that_are_refused(fresh, name):
     assert client.get("/classes").json()["version"] == 0
 
 
-def test_what_is_left_out_is_the_mean_of_the_seen_classes(case):
+def test_missing_attributes_get_the_mean_of_seen_classes(case):
     model, X, _ = case
     client = services.client_of(model)
     about = client.get("/model").json()["attributes"]
@@ -71,14 +70,14 @@ def test_what_is_left_out_is_the_mean_of_the_seen_classes(case):
     assert_close([row["top"][0]["score"] for row in answer["predictions"]], scores, SUMS.single)
 
 
-def test_an_attribute_may_be_true(fresh):
+def test_attribute_may_be_boolean(fresh):
     client = fresh[2]
     for name, value in (("truth", True), ("one", 1.0)):
         assert client.post("/classes", json={"name": name, "attributes": {"size": value}}).status_code == 201
     assert client.get("/classes/truth").json()["attributes"] == client.get("/classes/one").json()["attributes"]
 
 
-def test_classes_of_the_model_stay_as_they_are(fresh):
+def test_model_classes_cannot_be_changed(fresh):
     model, _, client = fresh
     for name in ("ant", "emu"):
         refusal(client.post("/classes", json={"name": name, "attributes": {"size": 1.0}}), 409)
@@ -88,7 +87,7 @@ def test_classes_of_the_model_stay_as_they_are(fresh):
         assert list(client.get(f"/classes/{name}").json()["attributes"].values()) == row.tolist()
 
 
-def test_descriptions_that_make_no_sense(fresh):
+def test_bad_descriptions_are_refused(fresh):
     _, _, client = fresh
     for attributes, sentence in [
         ({}, "no attributes"),
@@ -103,7 +102,7 @@ def test_descriptions_that_make_no_sense(fresh):
     assert client.get("/classes").json()["version"] == 0
 
 
-def test_nearest_classes_are_the_models(fresh):
+def test_similar_classes_equal_those_of_the_model(fresh):
     model, _, client = fresh
     table = model.nearest_classes(top=4)
     for name in model.candidates_:
@@ -113,7 +112,7 @@ def test_nearest_classes_are_the_models(fresh):
         np.testing.assert_allclose([one["similarity"] for one in near], rows["similarity"], rtol=1e-6, atol=1e-9)
 
 
-def test_as_many_classes_as_there_may_be():
+def test_number_of_added_classes_is_limited():
     model, _ = strings()
     client = services.client(Service(model, "m", Limits(classes=2)))
     assert client.post("/classes", json={"name": "a", "attributes": {"size": 1.0}}).status_code == 201
@@ -122,12 +121,6 @@ def test_as_many_classes_as_there_may_be():
     assert client.put("/classes/b", json={"attributes": {"size": 2.0}}).status_code == 200
     assert client.delete("/classes/a").status_code == 204
     assert client.put("/classes/c", json={"attributes": {"size": 1.0}}).status_code == 201
-
-
-# Class means ----------------------------------------------------------------------------------------------------------
-# A model of class means, from the command that fits it to every answer of a service with data.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +142,7 @@ def service(request, tuned_means):
     return model, data, services.client(services.with_data(model, data))
 
 
-def test_a_service_with_data_answers_everything(service):
+def test_class_means_service_answers_every_request(service):
     model, data, client = service
     about = client.get("/model").json()
     assert (about["estimator"], about["explains"]) == ("class-means", True)
@@ -163,7 +156,7 @@ def test_a_service_with_data_answers_everything(service):
     assert client.get("/classes/3").json()["nearest"][0]["kind"] in ("seen", "unseen")
 
 
-def test_rows_are_ranked_by_a_description_and_a_class_is_added(service):
+def test_class_means_rank_rows_and_take_new_classes(service):
     model, data, client = service
     attributes = dict(zip(data.signatures.columns, [1, 1, 0, 1, 1, 0, 1], strict=True))
     answer = client.post("/rank", json={"attributes": attributes, "top": 20}).json()
@@ -176,3 +169,38 @@ def test_rows_are_ranked_by_a_description_and_a_class_is_added(service):
     mine = next(one for one in top if one["class"] == "own")
     assert (mine["kind"], mine["score"]) == ("added", pytest.approx(scores[0], abs=SUMS.single))
     assert client.delete("/classes/own").status_code == 204
+
+
+def test_second_editor_of_a_class_gets_a_conflict(fresh):
+    client = fresh[2]
+    made = client.post("/classes", json={"name": "new", "attributes": {"size": 1.0}})
+    client.put("/classes/other", json={"attributes": {"size": 1.0}})
+    seen = client.get("/classes/new")
+    assert (made.headers["etag"], seen.headers["etag"], seen.json()["version"]) == ('"1"', '"2"', 2)
+    first = {"if-match": seen.headers["etag"]}
+    assert client.put("/classes/new", json={"attributes": {"size": 2.0}}, headers=first).status_code == 200
+    for late in (
+        client.put("/classes/new", json={"attributes": {"size": 3.0}}, headers=first),
+        client.delete("/classes/new", headers=first),
+        client.delete("/classes/new", headers={"if-match": made.headers["etag"]}),
+    ):
+        assert "was changed in version 3" in refusal(late, 412)
+    assert client.get("/classes/new").json()["attributes"]["size"] == 2.0
+    assert client.delete("/classes/other", headers=first).status_code == 204  # a change of another class is no matter
+    assert "not there any more" in refusal(client.delete("/classes/other", headers=first), 412)
+    assert client.put("/classes/new", json={"attributes": {"size": 3.0}}, headers={"if-match": "*"}).status_code == 200
+    assert client.delete("/classes/new", headers={"if-match": '"5"'}).status_code == 204
+    for wrong in ("5", 'W/"5"', '"x"', '"1", "2"', ""):
+        assert "If-Match" in refusal(client.delete("/classes/new", headers={"if-match": wrong}), 422)
+
+
+def test_names_match_in_either_unicode_form(fresh):
+    _, X, client = fresh
+    whole, parts = (unicodedata.normalize(form, "Bécasse") for form in ("NFC", "NFD"))
+    assert whole != parts
+    assert client.post("/classes", json={"name": parts, "attributes": {"size": 1.0}}).json()["name"] == whole
+    assert "already a class" in refusal(client.post("/classes", json={"name": whole, "attributes": {"size": 1.0}}), 409)
+    assert client.get(f"/classes/{parts}").json()["name"] == whole
+    answer = client.post("/predict", json={"rows": X[:1].tolist(), "candidates": [parts]}).json()
+    assert answer["predictions"][0]["class"] == whole
+    assert client.delete(f"/classes/{parts}").status_code == 204

@@ -45,7 +45,7 @@ def answers(page: Path, port: str, folder: Path) -> list[str]:
     return found
 
 
-def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
+def test_commands_of_the_service_page_run(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows that one of them sends
     found = [json.loads(answer or "null") for answer in answers(PAGE, address, tmp_path)]
@@ -63,7 +63,7 @@ def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
     assert len(to_label["rows"]) == 3
 
 
-def test_a_line_that_is_refused_is_found(address, tmp_path):
+def test_failing_command_is_found(address, tmp_path):
     page = tmp_path / "planted.md"
     page.write_text("```sh\ncurl localhost:8000/predict --json '{}'\n```\n")
     with pytest.raises(AssertionError, match="expected either rows"):

@@ -8,6 +8,8 @@ from pathlib import PureWindowsPath
 import numpy as np
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from services import refusal
 from tolerances import SOLUTION, SUMS, assert_close, decided
@@ -15,10 +17,6 @@ from zskl import datasets, metrics
 from zskl.datasets import Dataset, letters
 from zskl.serve import gallery
 from zskl.signatures.table import SignatureTable
-
-# Rows -----------------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 def slow_ranking(model, data, attributes, means):
@@ -37,7 +35,7 @@ def slow_ranking(model, data, attributes, means):
 
 
 @pytest.mark.parametrize("part", [None, "test_unseen"])
-def test_rows_are_ranked_by_a_description_and_what_it_rules_out(digits, part):
+def test_rows_are_ranked_by_description_less_rivals(digits, part):
     model, data, client = digits
     means = {one["name"]: one["mean"] for one in client.get("/model").json()["attributes"]}
     complete = {"top": 1, "upper right": 1, "lower right": 1, "bottom": 0.5, "lower left": 0, "upper left": 0}
@@ -56,7 +54,7 @@ def test_rows_are_ranked_by_a_description_and_what_it_rules_out(digits, part):
             assert row["picture"]
 
 
-def test_a_class_with_several_descriptions_is_ruled_out_if_all_of_them_are():
+def test_class_is_a_rival_only_if_all_its_signatures_are():
     table = SignatureTable(np.array(["a", "a", "b", "c"]), np.array([[0, 0], [1, 0], [0, 4], [0, 1.9]]), None)
     classes, described = np.array(["a", "b", "c"]), np.array([1.0, 0.0])
     given = np.array([True, True])
@@ -71,9 +69,9 @@ def test_a_class_with_several_descriptions_is_ruled_out_if_all_of_them_are():
     assert gallery.subtract_rivals(np.array([3.0]), known, np.array([True, True, False])).tolist() == [1.0]
 
 
-def test_with_very_many_rows_and_classes_nothing_is_ruled_out(digits, monkeypatch):
+def test_huge_data_are_ranked_without_rivals(digits, monkeypatch):
     model, data, _ = digits
-    monkeypatch.setattr(gallery, "SCORES", 0)
+    monkeypatch.setattr(gallery, "MAX_SCORES", 0)
     client = services.client(services.with_data(model, data))
     attributes = dict(zip(data.signatures.columns, [1, 1, 0, 1, 1, 0, 1], strict=True))
     told = client.post("/rank", json={"attributes": attributes, "top": 3}).json()["rows"]
@@ -81,7 +79,7 @@ def test_with_very_many_rows_and_classes_nothing_is_ruled_out(digits, monkeypatc
     assert_close([row["score"] for row in told], -np.sort(-scores)[:3], SUMS.single)
 
 
-def test_rows_of_a_class_and_a_part(digits):
+def test_rows_are_listed_by_class_and_part(digits):
     _, data, client = digits
     everything = client.get("/rows").json()
     assert (everything["total"], len(everything["rows"])) == (len(data.X), 24)
@@ -95,7 +93,7 @@ def test_rows_of_a_class_and_a_part(digits):
         refusal(client.get("/rows", params=wrong), 422)
 
 
-def test_without_data_there_are_no_rows(plain):
+def test_rows_need_loaded_data(plain):
     client = plain[2]
     for path in ("/rows", "/rows/0/picture", "/balance", "/confusion"):
         assert "--data" in refusal(client.get(path), 409)
@@ -103,13 +101,7 @@ def test_without_data_there_are_no_rows(plain):
     assert "--data" in refusal(client.post("/predict", json={"data_rows": [0]}), 409)
 
 
-# Row pictures ---------------------------------------------------------------------------------------------------------
-# Pictures of rows: drawn, from a table of files, or found by the names of rows.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_pictures_of_digits_are_what_the_rows_hold(digits):
+def test_digits_are_drawn_from_their_rows(digits):
     _, data, client = digits
     key = client.get("/model").json()["data"]["picture_key"]
     answer = client.get("/rows/17/picture")
@@ -127,8 +119,8 @@ def test_pictures_of_digits_are_what_the_rows_hold(digits):
     refusal(client.get("/rows/x/picture"), 422)
 
 
-def test_pictures_of_letters_are_drawn():
-    drawn = gallery.pictures_of(datasets.load("letters:german"), None, None)
+def test_letters_are_drawn():
+    drawn = gallery.load_pictures(datasets.load("letters:german"), None, None)
     width, height, lines = decoded(drawn.read(33)[0])
     grey = np.frombuffer(lines, np.uint8).reshape(height, width + 1)[:, 1:]
     np.testing.assert_array_equal(grey[::2, ::2], 255 - letters.pictures()[33])
@@ -149,16 +141,16 @@ def decoded(png):
     return width, height, zlib.decompress(chunks[b"IDAT"])
 
 
-def test_names_of_rows_may_have_the_slashes_of_windows(tmp_path, monkeypatch):
+def test_row_names_may_have_windows_paths(tmp_path, monkeypatch):
     monkeypatch.setattr(gallery, "PurePath", PureWindowsPath)
     (tmp_path / "owl").mkdir()
     (tmp_path / "owl" / "a.png").touch()
-    found = gallery.find_pictures(tmp_path, 2, ["C:\\birds\\owl\\a.png", "owl/a.png"])
+    found = gallery.load_picture_folder(tmp_path, 2, ["C:\\birds\\owl\\a.png", "owl/a.png"])
     assert found.has(0)
     assert found.has(1)
 
 
-def test_pictures_from_files(tmp_path):
+def test_pictures_are_found_in_a_folder(tmp_path):
     model, data = services.small()
     picture = gallery.encode_png(np.zeros((2, 2), np.uint8))
     (tmp_path / "deep").mkdir()
@@ -191,18 +183,12 @@ def test_pictures_from_files(tmp_path):
         ("name\na.png\n", "expected a picture"),
     ],
 )
-def test_a_table_of_pictures_that_does_not_fit(tmp_path, table, sentence):
+def test_bad_tables_of_pictures_are_refused(tmp_path, table, sentence):
     model, data = services.small()
     (tmp_path / "a.png").write_bytes(b"")
     (tmp_path / "rows.csv").write_text(table)
     with pytest.raises(ValueError, match=sentence):
         services.with_data(model, data, tmp_path)
-
-
-# Fits -----------------------------------------------------------------------------------------------------------------
-# Classes that fit a description, by a slow twin.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 def agreement(values, given, about):
@@ -214,7 +200,7 @@ def agreement(values, given, about):
     return found
 
 
-def test_the_fit_of_a_class_is_its_mean_agreement():
+def test_fit_is_the_mean_agreement():
     model, data = services.small()
     client = services.client(services.with_data(model, data))
     about = {one["name"]: one for one in client.get("/model").json()["attributes"]}
@@ -239,7 +225,7 @@ def test_the_fit_of_a_class_is_its_mean_agreement():
     assert len(client.post("/fits", json={"attributes": given, "top": 2}).json()["classes"]) == 2
 
 
-def test_what_follows_from_a_choice_does_not_count():
+def test_implied_attributes_do_not_count():
     """A letter and a mark are two attributes, though all other letters and marks are then ruled out."""
     from zskl import ClassMeansClassifier, datasets
 
@@ -254,14 +240,14 @@ def test_what_follows_from_a_choice_does_not_count():
     assert {one["attribute"] for one in found[0]["why"]} == {"letter: a", "mark: ring above"}
 
 
-def test_without_data_there_are_no_rows_fits(fresh):
+def test_fits_without_data_list_no_rows(fresh):
     client = fresh[2]
     answer = client.post("/fits", json={"attributes": {"size": 1.0}}).json()
     assert [one["rows"] for one in answer["classes"]] == [[]] * 5
     assert "did you mean 'size'" in refusal(client.post("/fits", json={"attributes": {"sizes": 1.0}}), 422)
 
 
-def test_a_description_wins_as_many_rows_as_the_class_does_once_it_is_saved():
+def test_predicted_wins_equal_those_of_the_saved_class():
     """With the calibration as for any added class; and the class nearest to it is that of GET /classes/NAME."""
     model, data = services.digits()
     client = services.client(services.with_data(model, data))
@@ -280,18 +266,11 @@ def test_a_description_wins_as_many_rows_as_the_class_does_once_it_is_saved():
     assert "expected an added class" in refusal(client.post("/fits", json={"attributes": given, "replaces": "3"}), 422)
 
 
-def test_the_worked_example_of_any_data_is_understood(fresh):
-    [example] = fresh[2].get("/model").json()["examples"]
-    found = fresh[2].post("/words", json={"text": example["sentence"]}).json()
-    assert found["attributes"]
-    assert found["unknown"] == []
-
-
 PRACTISED = {"weight": 4.0, "shrinkage": 0.3, "crowding": 0.1, "calibration": -0.2, "temperatures": None}
 
 
 @pytest.mark.parametrize("name", ["bent", "described"])
-def test_a_description_wins_as_many_rows_as_the_class_does_where_something_was_taught(name):
+def test_predicted_wins_are_right_after_teaching(name):
     """Examples change the model's calibration by the share of new classes that have some; a saved class is one more."""
     from zskl import ClassMeansClassifier, datasets
 
@@ -317,12 +296,6 @@ def test_a_description_wins_as_many_rows_as_the_class_does_where_something_was_t
     assert before["wins"] == won(name) > 0
 
 
-# Class map ------------------------------------------------------------------------------------------------------------
-# The map of classes is classical scaling, the same in every process; added classes move nothing.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
 def classical_scaling(vectors):
     """(c, c) inner products of the best points in a plane, from distances alone."""
     n = len(vectors)
@@ -333,26 +306,26 @@ def classical_scaling(vectors):
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (4, 9)])  # more classes than attributes, and fewer
-def test_a_plane_is_that_of_classical_scaling(shape):
+def test_plane_equals_classical_scaling(shape):
     vectors = np.random.default_rng(3).normal(size=shape)
     plane = gallery.Plane(vectors)
-    places = plane.places(vectors)
+    places = plane.project(vectors)
     inner, kept = classical_scaling(vectors)
     assert_close(places @ places.T, inner, SOLUTION.double)
     assert_close(plane.kept, kept, SOLUTION.double)
     turned = gallery.Plane(vectors[::-1])  # the order of classes does not matter, and no axis is mirrored by it
-    assert_close(turned.places(vectors), places, SOLUTION.double)
+    assert_close(turned.project(vectors), places, SOLUTION.double)
 
 
-def test_classes_on_a_line_or_all_alike_have_a_place():
+def test_plane_of_degenerate_classes():
     line = np.arange(4.0)[:, None] * np.array([[1.0, -2.0, 0.5]])
-    places = gallery.Plane(line).places(line)
+    places = gallery.Plane(line).project(line)
     assert (np.diff(places[:, 0]) < 0).all()  # the largest entry of the direction is positive
     assert (places[:, 1] == 0).all()
-    assert (gallery.Plane(np.ones((3, 5))).places(np.ones((2, 5))) == 0).all()
+    assert (gallery.Plane(np.ones((3, 5))).project(np.ones((2, 5))) == 0).all()
 
 
-def test_the_map_of_a_service_stays_when_a_class_comes(fresh):
+def test_map_keeps_its_places_when_a_class_is_added(fresh):
     _, _, client = fresh
     before = client.get("/map").json()
     names = [one["name"] for one in client.get("/classes").json()["classes"]]
@@ -370,7 +343,7 @@ def test_the_map_of_a_service_stays_when_a_class_comes(fresh):
     assert after["version"] == before["version"] + 1
 
 
-def test_several_signatures_of_a_class_are_one_point():
+def test_class_with_several_signatures_is_one_point():
     import services
 
     model, _ = services.several_signatures()
@@ -379,15 +352,9 @@ def test_several_signatures_of_a_class_are_one_point():
     assert len(found) == len(set(model.signature_table_.labels.tolist())) < len(model.signature_table_.labels)
 
 
-def test_a_map_of_too_many_classes_is_refused(plain, monkeypatch):
-    monkeypatch.setattr(gallery, "MOST", 2)
+def test_map_of_too_many_classes_is_refused(plain, monkeypatch):
+    monkeypatch.setattr(gallery, "MAX_MAP_CLASSES", 2)
     assert "a map shows 2 at most" in refusal(plain[2].get("/map"), 409)
-
-
-# Mistaken pairs -------------------------------------------------------------------------------------------------------
-# Pairs of classes that are taken for each other, by hand; and how they differ.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 class Words:
@@ -404,10 +371,10 @@ class Table:
 
 @pytest.fixture
 def differences():
-    return gallery.Differences(Words(), Table())
+    return gallery.AttributeDifferences(Words(), Table())
 
 
-def test_attributes_that_differ_are_told_by_their_range(differences):
+def test_differences_are_relative_to_the_range(differences):
     (first,) = differences.between("saw", "mill")  # not those that are the same
     assert first == {"attribute": "load", "values": [0.9, 0.3]}
     (only,) = differences.between("fan", "saw")  # the mean of both descriptions: 2000, as the saw has
@@ -416,17 +383,17 @@ def test_attributes_that_differ_are_told_by_their_range(differences):
     assert [one["attribute"] for one in differences.between("mill", "fan")] == []
 
 
-def test_attributes_that_are_all_shares_are_told_by_their_size():
+def test_differences_of_shares_are_absolute():
     words, table = Words(), Table()
     words.low, words.high = np.array([0.0, 0.0, 1.0]), np.array([0.01, 1.0, 1.0])
     table.matrix = table.matrix / [400_000, 1, 1]  # a rare one: it hardly differs, whatever its range
-    first = gallery.Differences(words, table).between("fan", "mill")
+    first = gallery.AttributeDifferences(words, table).between("fan", "mill")
     assert [one["attribute"] for one in first] == []
-    first = gallery.Differences(words, table).between("saw", "mill")
+    first = gallery.AttributeDifferences(words, table).between("saw", "mill")
     assert [one["attribute"] for one in first] == ["load"]
 
 
-def test_pairs_are_counted_in_both_directions(differences):
+def test_mistaken_pairs_count_both_directions(differences):
     true = np.array(["fan"] * 4 + ["saw"] * 2 + ["mill"] * 4, dtype=object)
     answers = np.array(["fan", "saw", "mill", "mill", "fan", "saw", "mill", "mill", "mill", "mill"], dtype=object)
     first, second = gallery.most_mistaken_pairs(true, answers, differences)
@@ -437,7 +404,7 @@ def test_pairs_are_counted_in_both_directions(differences):
     assert gallery.most_mistaken_pairs(true, true, differences) == []
 
 
-def test_the_service_lists_them(digits):
+def test_confusion_lists_mistaken_pairs(digits):
     found = digits[2].get("/confusion").json()
     shares = [one["share"] for one in found["pairs"]]
     assert shares == sorted(shares, reverse=True)
@@ -451,19 +418,13 @@ def test_the_service_lists_them(digits):
             assert pair["differ"] == told[other]["differ"]
 
 
-def test_a_class_is_listed_with_a_row_that_has_a_picture(digits):
+def test_classes_are_listed_with_a_pictured_row(digits):
     _, data, client = digits
     for one in client.get("/classes").json()["classes"]:
         assert one["picture"] == int(np.flatnonzero(data.y == int(one["name"]))[0])
 
 
-# Diagnostics ----------------------------------------------------------------------------------------------------------
-# The seen–unseen curve and the confusion are those of the library.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_the_balance_is_the_curve_of_the_metrics(digits):
+def test_balance_equals_the_seen_unseen_curve(digits):
     model, data, client = digits
     rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
     scores = model.compatibility(np.asarray(data.X[rows]))
@@ -479,7 +440,7 @@ def test_the_balance_is_the_curve_of_the_metrics(digits):
     assert found["current"] == 0.4
 
 
-def test_the_confusion_is_that_of_predictions(digits):
+def test_confusion_equals_that_of_predictions(digits):
     model, data, client = digits
     rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
     right = metrics.per_class_accuracy(data.y[rows], model.predict(data.X[rows]))
@@ -498,7 +459,7 @@ def test_the_confusion_is_that_of_predictions(digits):
         assert sum(shares) <= 1 - one["accuracy"] + 1e-9
 
 
-def test_data_without_unseen_test_rows_have_no_balance():
+def test_balance_needs_unseen_test_rows():
     model, data = services.small()
     X, y = np.asarray(data.X)[:8], data.y[:8]
     parts = {"trainval": np.arange(6), "test_seen": np.arange(6, 8), "test_unseen": np.arange(0)}

@@ -7,20 +7,19 @@ import httpx
 import numpy as np
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
 from zskl.serve import app, predictions
-from zskl.serve.limits import QUICK, Limits, Refusal
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import QUICK_OPERATIONS, Limits
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 
-# Predictions ----------------------------------------------------------------------------------------------------------
 
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_predictions_are_those_of_the_model(case):
+def test_predictions_equal_those_of_the_model(case):
     model, X, client = case
     c = len(model.candidates_)
     same(client.post("/predict", json={"rows": values(X).tolist()}), model, X, min(5, c))
@@ -35,7 +34,7 @@ def test_predictions_are_those_of_the_model(case):
     same(answer, model, X, 3, candidates=labels)
 
 
-def test_a_constant_of_the_caller_replaces_that_of_the_model(case):
+def test_calibration_option_replaces_the_models_constant(case):
     model, X, client = case
     answer = client.post("/predict", json={"rows": values(X).tolist(), "calibration": 0.7}).json()
     assert answer["calibration"] == 0.7
@@ -48,7 +47,7 @@ def test_a_constant_of_the_caller_replaces_that_of_the_model(case):
     assert alone["calibration"] == 0  # among seen classes alone nothing is subtracted
 
 
-def test_explanations_are_those_of_the_model(case):
+def test_explanations_equal_those_of_the_model(case):
     model, X, client = case
     body = {"rows": values(X).tolist(), "explain": True, "attributes": 2}
     if not client.get("/model").json()["explains"]:
@@ -65,7 +64,7 @@ def test_explanations_are_those_of_the_model(case):
     assert found["explanation"]["class"] == found["top"][1]["class"]
 
 
-def test_rows_of_the_data_are_predicted_as_such(digits):
+def test_loaded_rows_are_predicted_by_number(digits):
     model, data, client = digits
     rows = [5, 1796, 5]
     same(client.post("/predict", json={"data_rows": rows}), model, np.asarray(data.X[rows], np.float32), 5)
@@ -89,14 +88,14 @@ def test_added_classes_count_as_unseen(fresh):
             assert off[one["class"]] == pytest.approx(one["score"] - lower, abs=SUMS.single * raw[0]["score"])
 
 
-def test_features_without_a_score_are_refused():
+def test_overflowing_scores_are_refused():
     X, y, table = services.toy()
     model = services.kernel("polynomial", degree=6, feature_scaling="none", signature_scaling="none").fit(X, y, table)
     client = services.client_of(model)
     assert "so large" in refusal(client.post("/predict", json={"rows": [[1e15] * 6]}), 422)
 
 
-def test_requests_of_many_threads_at_once(over_a_socket):
+def test_concurrent_requests_get_their_own_answers(over_a_socket):
     body = {"rows": strings()[1].tolist(), "candidates": services.SEEN}
 
     def ask(_):
@@ -108,11 +107,6 @@ def test_requests_of_many_threads_at_once(over_a_socket):
         assert all(answer == expected for answers in pool.map(ask, range(8)) for answer in answers)
 
 
-# Batches --------------------------------------------------------------------------------------------------------------
-# One-row predictions that wait together are scored together, and each gets the answer that it would get alone.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
 PLAIN = PredictionOptions()
 
 
@@ -121,9 +115,9 @@ def scored(monkeypatch):
     """How many rows each call has scored."""
     heights, predict = [], predictions.predict_rows
 
-    def counted(book, X, options):
+    def counted(snapshot, X, options):
         heights.append(len(X))
-        return predict(book, X, options)
+        return predict(snapshot, X, options)
 
     monkeypatch.setattr(predictions, "predict_rows", counted)
     return heights
@@ -145,7 +139,7 @@ def of_service():
     return Service(model, "toy.zskl", Limits()), X
 
 
-def test_together_as_alone(case, scored):
+def test_batched_rows_get_the_answers_of_single_rows(case, scored):
     """Only rounding differs: one product of matrices adds in another order than many of a matrix and a row."""
     _, X, client = case
     bodies = [{"rows": [row]} for row in values(X)[:5].tolist()]
@@ -164,7 +158,7 @@ def test_together_as_alone(case, scored):
             assert_close([each[name] or 0.0 for each in mine["top"]], expected, SUMS.single)
 
 
-def test_only_rows_with_the_same_options_are_a_batch(plain, scored):
+def test_only_rows_with_equal_options_are_batched(plain, scored):
     _, X, client = plain
     rows = [{"rows": [row]} for row in X[:3].tolist()]
     options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"reject": 0.9}]
@@ -180,7 +174,7 @@ def test_only_rows_with_the_same_options_are_a_batch(plain, scored):
     assert sorted(scored[6:]) == [1, 1, 1, 4]  # explanations, and several rows, are on their own
 
 
-def test_a_bad_row_fails_alone(scored):
+def test_bad_row_fails_alone(scored):
     X, y, table = services.toy()
     model = services.kernel("polynomial", degree=6, feature_scaling="none", signature_scaling="none").fit(X, y, table)
     client = services.client_of(model)
@@ -198,7 +192,7 @@ def test_a_bad_row_fails_alone(scored):
     assert "feature 0 of row 0 is nan" in refusal(answer, 422)
 
 
-def test_an_unknown_class_is_refused_for_those_who_named_it(plain):
+def test_unknown_candidate_fails_only_its_own_request(plain):
     _, X, client = plain
     bodies = [{"rows": [row]} for row in X[:4].tolist()]
     for body in bodies[1:3]:
@@ -208,12 +202,12 @@ def test_an_unknown_class_is_refused_for_those_who_named_it(plain):
     assert all("unicorn" in refusal(answer, 422) for answer in found[1:3])
 
 
-def test_a_lone_row_waits_for_nobody():
+def test_single_row_is_scored_at_once():
     """It is scored in the next turn of the loop, which asks no clock."""
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.snapshot).predict_one(X[:1], PLAIN, 5, 1))
         for _ in range(3):  # asks, is scored, takes its answer
             await asyncio.sleep(0)
         return task.done()
@@ -221,11 +215,11 @@ def test_a_lone_row_waits_for_nobody():
     assert asyncio.run(ask())
 
 
-def test_the_classes_are_those_of_the_moment_of_scoring():
+def test_batch_uses_the_classes_at_scoring_time():
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.snapshot).predict_one(X[:1], PLAIN, 5, 1))
         await asyncio.sleep(0)
         service.classes.put("new", {"size": 1.0}, again=False)
         return await task
@@ -233,21 +227,21 @@ def test_the_classes_are_those_of_the_moment_of_scoring():
     assert asyncio.run(ask())["version"] == 1
 
 
-def test_who_does_not_wait_any_more_is_not_scored(scored):
+def test_cancelled_rows_are_not_scored(scored):
     service, X = of_service()
 
     async def ask():
-        waiting = predictions.Batches(lambda: service.book)
-        tasks = [asyncio.create_task(waiting.predicted(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
+        waiting = predictions.Batcher(lambda: service.snapshot)
+        tasks = [asyncio.create_task(waiting.predict_one(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
         await asyncio.sleep(0)
         tasks[1].cancel()
         tasks[2].cancel()
         found = await asyncio.gather(*tasks, return_exceptions=True)
-        last = asyncio.create_task(waiting.predicted(X[:1], PLAIN, 5, 1))
+        last = asyncio.create_task(waiting.predict_one(X[:1], PLAIN, 5, 1))
         await asyncio.sleep(0)
         last.cancel()
         await asyncio.wait([last])
-        return found, await waiting.predicted(X[3:4], PLAIN, 5, 1)
+        return found, await waiting.predict_one(X[3:4], PLAIN, 5, 1)
 
     found, after = asyncio.run(ask())
     assert [isinstance(one, asyncio.CancelledError) for one in found] == [False, True, True, False]
@@ -255,33 +249,33 @@ def test_who_does_not_wait_any_more_is_not_scored(scored):
     assert found[3]["predictions"][0]["class"] == after["predictions"][0]["class"]
 
 
-def test_an_answer_that_nobody_waits_for_harms_no_other():
+def test_cancelled_answer_does_not_affect_others():
     """Cancelled in the very turn in which its batch is scored, or fails."""
     service, X = of_service()
 
     async def ask(row):
         futures = [asyncio.get_running_loop().create_future() for _ in range(2)]
         group = [
-            predictions.Waiting(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
+            predictions.PendingRow(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
         ]
         futures[0].cancel()
-        predictions.answer_group(service.book, group)
+        predictions._answer_group(service.snapshot, group)
         return await futures[1]
 
     for row in (X[1:2], np.zeros((1, 3), np.float32)):  # the second has another width: no array holds both
         assert asyncio.run(ask(row))["predictions"][0]["top"]
 
 
-def test_a_batch_takes_no_longer_than_what_is_done_on_the_spot(scored):
+def test_batches_are_limited_in_size(scored):
     """Five rows of which two fit: then others have their turn."""
     service, X = of_service()
     order = []
 
     async def ask():
-        waiting = predictions.Batches(lambda: service.book)
+        waiting = predictions.Batcher(lambda: service.snapshot)
 
         async def one(name, row, options):
-            await waiting.predicted(row, options, 5, QUICK // 2)
+            await waiting.predict_one(row, options, 5, QUICK_OPERATIONS // 2)
             order.append(name)
 
         tasks = [asyncio.create_task(one("many", X[k : k + 1], PLAIN)) for k in range(5)]
@@ -293,7 +287,7 @@ def test_a_batch_takes_no_longer_than_what_is_done_on_the_spot(scored):
     assert order.index("other") < 5  # not after all the others
 
 
-def test_the_short_way_answers_as_the_route_does(plain, monkeypatch):
+def test_fast_path_answers_as_the_route_does(plain, monkeypatch):
     """Predictions without parameters in their address pass FastAPI by."""
     _, X, client = plain
     requests = [
@@ -306,13 +300,13 @@ def test_the_short_way_answers_as_the_route_does(plain, monkeypatch):
         {"content": b""},
     ]
     short = [client.post("/predict", **request) for request in requests]
-    monkeypatch.setattr(app, "AT_ONCE", None)
+    monkeypatch.setattr(app, "PREDICT_REQUEST", None)
     for one, request in zip(short, requests, strict=True):
         route = client.post("/predict", **request)
         assert (one.status_code, one.content, one.headers) == (route.status_code, route.content, route.headers)
 
 
-def test_a_fault_of_the_service_reaches_all_who_wait(plain, monkeypatch):
+def test_internal_error_reaches_every_waiting_request(plain, monkeypatch):
     _, X, client = plain
 
     def fails(*_):
@@ -327,12 +321,6 @@ def test_a_fault_of_the_service_reaches_all_who_wait(plain, monkeypatch):
     assert {answer.status_code for answer in together(client.app, [{"rows": X[:1].tolist()}] * 2)} == {422}
 
 
-# Neighbours -----------------------------------------------------------------------------------------------------------
-# The nearest rows of the loaded data, none of these, and features, in answers of POST /predict.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
 def asks(client, **body):
     return client.post("/predict", json=body)
 
@@ -343,7 +331,7 @@ def shown():
     return model, data, services.client(services.with_data(model, data))
 
 
-def test_the_nearest_rows_of_each_class_come_with_the_answer(shown):
+def test_nearest_rows_of_each_class_are_listed(shown):
     model, data, client = shown
     X = model.feature_scaling_.apply(data.X.astype(np.float64))
     (one,) = asks(client, data_rows=[7], top=3, nearest=2).json()["predictions"]
@@ -360,13 +348,13 @@ def test_the_nearest_rows_of_each_class_come_with_the_answer(shown):
     assert asks(client, data_rows=[7]).json()["features"] is None
 
 
-def test_what_lists_too_much_is_refused(shown, plain):
+def test_too_large_answers_are_refused(shown, plain):
     _, _, client = shown
     assert "lower top" in refusal(asks(client, data_rows=[1] * 1001, top=1, nearest=1), 413)
     assert "--data" in refusal(asks(plain[2], rows=[[0.0] * 6], nearest=1), 409)
 
 
-def test_none_of_these_is_said_below_a_probability(shown):
+def test_none_of_these_below_the_reject_threshold(shown):
     model, data, client = shown
     best = model.predict_proba(data.X, candidates=model.candidates_).max(axis=1)
     limit = float(np.median(best)) + 1e-9
@@ -377,3 +365,43 @@ def test_none_of_these_is_said_below_a_probability(shown):
     assert_close([one["average"] for one in found], scores.mean(axis=1), SUMS.single)
     plain = services.client_of(services.kernel().fit(data.X[:6], data.y[:6], data.signatures))
     assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), reject=0.5), 422)
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_large_answer_is_computed_in_parts(features, digits, monkeypatch):
+    """It is what one part would be, while few classes are in memory as objects."""
+    client = digits[2]
+    body = {"data_rows": list(range(40)), "top": 3, "features": features, "nearest": 1}
+    whole = client.post("/predict", json=body).json()
+    made, predict = [], predictions.predict_rows
+
+    def counted(snapshot, X, options):
+        made.append(len(X))
+        return predict(snapshot, X, options)
+
+    monkeypatch.setattr(predictions, "QUICK_CLASSES", 60)
+    monkeypatch.setattr(predictions, "predict_rows", counted)
+    found = client.post("/predict", json=body).json()
+    pairs = list(zip(found.pop("predictions"), whole.pop("predictions"), strict=True))
+    assert found == whole
+    for one, other in pairs:
+        assert (one["class"], one["nearest"]) == (other["class"], other["nearest"])
+        scores = [[each["score"] for each in answer["top"]] for answer in (one, other)]
+        assert_close(scores[0], scores[1], SUMS.single)
+    assert sum(made) == 40
+    assert max(made) <= 20
+
+
+def test_largest_calibration_constant_keeps_the_order(case):
+    """Single precision would round the scores of seen classes away."""
+    model, X, client = case
+    rows = X.tolist() if hasattr(X, "tolist") else X.to_numpy().tolist()
+    seen = [str(label) for label in model.classes_]
+    plain = client.post("/predict", json={"rows": rows, "top": 1000, "calibrated": False}).json()["predictions"]
+    for constant in (1e6, -1e6):
+        far = client.post("/predict", json={"rows": rows, "top": 1000, "calibration": constant}).json()["predictions"]
+        for one, other in zip(plain, far, strict=True):
+            order = [[pick["class"] for pick in row["top"] if pick["class"] in seen] for row in (one, other)]
+            assert order[0] == order[1]
+            assert (other["class"] in seen) == (constant < 0)
+    refusal(client.post("/predict", json={"rows": rows, "calibration": -1e20}), 422)

@@ -2,29 +2,33 @@
 
 import copy
 import io
+import json
+import re
+from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+import request_bodies
 import services
-from request_bodies import NPY, npy_bytes
+from request_bodies import GOOD, JSON, NPY, described, npy_bytes, npy_file
 from services import named_columns, refusal, same, sends, strings, values
+from tolerances import SUMS, decided
 from zskl import cli, datasets, methods
-from zskl.datasets import images
-from zskl.datasets.images import Backbone
+from zskl.datasets import backbones, images
+from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# Bodies ---------------------------------------------------------------------------------------------------------------
 
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_every_kind_of_body_says_the_same(case):
+def test_all_media_types_give_the_same_answer(case):
     _, X, client = case
     expected = client.post("/predict", json={"rows": values(X).tolist(), "top": 3}).json()
     for array in (values(X), np.asfortranarray(values(X)), values(X).astype(np.float64), values(X).astype(">f4")):
@@ -35,13 +39,13 @@ def test_every_kind_of_body_says_the_same(case):
 
 
 @pytest.mark.parametrize("kind", ["i1", "u2", "<i8", ">i4", "?", "f2"])
-def test_numbers_of_any_type(plain, kind):
+def test_npy_accepts_any_number_type(plain, kind):
     model, _, client = plain
     whole = np.arange(12).reshape(2, 6) % 2
     same(sends(client, npy_bytes(whole.astype(kind)), NPY), model, whole.astype(np.float32), 5)
 
 
-def test_json_columns_are_taken_by_name():
+def test_json_columns_are_matched_by_name():
     model, frame = named_columns()
     client = services.client_of(model)
     mixed = frame[frame.columns[::-1]].assign(more=0.0)
@@ -55,7 +59,7 @@ def test_json_columns_are_taken_by_name():
         assert sentence in refusal(client.post("/predict", json={**body, "columns": columns}), 422)
 
 
-def test_a_table_as_text():
+def test_csv_body():
     model, frame = named_columns()
     client, few = services.client_of(model), frame.head(3)
     mixed = few[few.columns[::-1]].assign(name=["a", "b,c", "é"])
@@ -83,7 +87,7 @@ def test_a_table_as_text():
     same(sends(services.client_of(nameless), few.to_csv(index=False).encode(), "text/csv"), nameless, few.to_numpy(), 5)
 
 
-def test_a_body_of_another_type(plain):
+def test_other_media_types_are_refused(plain):
     client = plain[2]
     for kind in (
         "text/plain",
@@ -108,7 +112,7 @@ def tight(**limits):
     return X, services.client(service)
 
 
-def test_a_body_that_is_too_large():
+def test_too_large_body_is_refused():
     X, client = tight(body_bytes=2000, small=500)
     assert "2000 bytes" in refusal(sends(client, npy_bytes(np.tile(X, (20, 1))), NPY), 413)
     assert "2000 bytes" in refusal(sends(client, (part for part in [b"x" * 1500] * 2), NPY), 413)  # chunked
@@ -117,7 +121,7 @@ def test_a_body_that_is_too_large():
     assert "500 bytes" in refusal(client.put("/classes/n", json={"attributes": large["attributes"]}), 413)
 
 
-def test_too_many_rows():
+def test_too_many_rows_are_refused():
     X, client = tight(rows=10, explained_rows=2, values=30, answers=12, json_values=100)
     assert "expected 1 to 10" in refusal(client.post("/predict", json={"rows": X[:11].tolist()}), 413)
     assert "expected 1 to 10" in refusal(sends(client, npy_bytes(X[:11]), NPY), 413)
@@ -126,12 +130,6 @@ def test_too_many_rows():
     assert sends(client, npy_bytes(X[:3]), NPY, top=4).status_code == 200
     assert "at most 2" in refusal(sends(client, npy_bytes(X[:3]), NPY, top=1, explain=True), 413)
     assert "100 values" in refusal(client.post("/predict", json={"rows": [[0] * 200]}), 413)
-
-
-# Options --------------------------------------------------------------------------------------------------------------
-# Options of a prediction, in the address and in the body.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 @pytest.mark.parametrize(
@@ -158,17 +156,17 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
         ({"rows": None, "data_rows": None}, "either rows"),
     ],
 )
-def test_options_that_make_no_sense(plain, options, sentence):
+def test_bad_options_are_refused(plain, options, sentence):
     _, X, client = plain
     assert sentence in refusal(client.post("/predict", json={"rows": X[:1].tolist(), **options}), 422)
 
 
-def test_an_unknown_parameter_is_refused(plain):
+def test_unknown_parameter_is_refused(plain):
     _, X, client = plain
     assert "did you mean 'top'" in refusal(client.post("/predict?tops=3", json={"rows": X[:1].tolist()}), 422)
 
 
-def test_options_of_the_body_win_over_those_of_the_address(plain):
+def test_body_options_override_the_address(plain):
     _, X, client = plain
     answer = client.post("/predict", params={"top": 4}, json={"rows": X[:1].tolist(), "top": 2})
     assert len(answer.json()["predictions"][0]["top"]) == 2
@@ -176,11 +174,6 @@ def test_options_of_the_body_win_over_those_of_the_address(plain):
     assert len(answer.json()["predictions"][0]["top"]) == 4
     assert "top" in refusal(client.post("/predict", params={"top": "x"}, json={"rows": X[:1].tolist()}), 422)
 
-
-# Photos ---------------------------------------------------------------------------------------------------------------
-# Photos over HTTP, with a small network of our own: what is read, and what is refused.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 SIZE = 8
 WEIGHTS = np.random.default_rng(0).normal(size=(3 * SIZE * SIZE, 6)).astype(np.float32)
@@ -194,7 +187,7 @@ def features(batch):
     return batch.reshape(len(batch), -1) @ WEIGHTS
 
 
-NETWORK = requests.Photos("ours", Backbone("ours", "ours", prepare, features))
+NETWORK = requests.PhotoEncoder("ours", Backbone("ours", "ours", prepare, features))
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +210,7 @@ def written(image, kind, **options):
     return out.getvalue()
 
 
-def test_a_photo_is_answered_as_its_features_are(shown):
+def test_photo_gets_the_answer_of_its_features(shown):
     model, client = shown
     assert client.get("/model").json()["photos"] == "ours"
     for mode in ("RGB", "L", "RGBA", "P"):
@@ -235,7 +228,7 @@ def test_a_photo_is_answered_as_its_features_are(shown):
         )
 
 
-def test_a_photo_is_turned_as_the_camera_was(shown):
+def test_photo_orientation_is_applied(shown):
     _, client = shown
     upright, turned = picture(), picture().transpose(Image.Transpose.ROTATE_90)
     exif = Image.Exif()
@@ -245,7 +238,7 @@ def test_a_photo_is_turned_as_the_camera_was(shown):
     assert answers[0] == answers[1]
 
 
-def test_photos_that_are_refused(shown):
+def test_bad_photos_are_refused(shown):
     _, client = shown
     whole = written(picture(size=(400, 300)), "JPEG")
     wide = written(Image.new("1", (7100, 7100)), "PNG")
@@ -262,7 +255,7 @@ def test_photos_that_are_refused(shown):
         assert sentence in refusal(sends(client, body, kind), 422)
     for kind in ("image/svg+xml", "image/gif", "image/tiff", "image/*"):
         assert "Content-Type" in refusal(sends(client, svg, kind), 415)
-    assert "make it smaller" in refusal(sends(client, bytes(requests.BYTES + 1), "image/png"), 413)
+    assert "make it smaller" in refusal(sends(client, bytes(requests.MAX_PHOTO_BYTES + 1), "image/png"), 413)
     frames = [picture(size=(20, 20)), Image.new("RGB", (20, 20))]
     moving = written(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
     still = written(frames[0], "WEBP", lossless=True)
@@ -272,27 +265,27 @@ def test_photos_that_are_refused(shown):
     assert "not an image" in refusal(sends(client, written(frames[0], "GIF"), "image/png"), 422)
 
 
-def test_a_service_without_a_network_takes_no_photos(plain):
+def test_photos_need_a_network(plain):
     assert "--backbone" in refusal(sends(plain[2], written(picture(), "PNG"), "image/png"), 409)
 
 
-def test_the_network_is_named_or_implied(monkeypatch):
+def test_backbone_is_named_or_found(monkeypatch):
     plain, _ = strings()
     model = copy.copy(plain)
     _, data = services.small()
     said = []
-    assert requests.load_photos(None, data, model, said.append) is None
+    assert requests.load_photo_encoder(None, data, model, said.append) is None
     with pytest.raises(ValueError, match="expected efficientnet-lite0"):
-        requests.load_photos("efficientnet-lite9", data, model, said.append)
+        requests.load_photo_encoder("efficientnet-lite9", data, model, said.append)
     monkeypatch.setattr(images, "load_backbone", lambda name, device: NETWORK._backbone)
-    assert requests.load_photos("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
+    assert requests.load_photo_encoder("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
     implied = replace(data, features="efficientnet_lite2")
     told = replace(implied, backbone="onnx:other.onnx")
     model.backbone_ = "efficientnet-lite1"
     for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
-        assert requests.load_photos(None, given, one, said.append) is not None
+        assert requests.load_photo_encoder(None, given, one, said.append) is not None
     model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
-    assert requests.load_photos(None, None, model, said.append) is None
+    assert requests.load_photo_encoder(None, None, model, said.append) is None
     assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
         "onnx:some.onnx, which --backbone names",
         "efficientnet-lite1, which the model file names",
@@ -303,7 +296,7 @@ def test_the_network_is_named_or_implied(monkeypatch):
     assert "if you trust it, give it by --backbone" in said[5]
 
 
-def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monkeypatch):
+def test_backbone_is_recorded_in_the_model_file(tmp_path, monkeypatch):
     X, y, table = services.toy()
     np.savez(tmp_path / "f.npz", features=X, labels=y, backbone="efficientnet-lite2")
     table.to_csv(tmp_path / "t.csv", index_label="class")
@@ -314,7 +307,139 @@ def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monke
     model = methods.load(tmp_path / "m.zskl")
     assert model.backbone_ == "efficientnet-lite2"
     said = []
-    monkeypatch.setattr(images, "load_backbone", lambda name, device: images.load_onnx_file("not-here.onnx"))
-    assert requests.load_photos(None, None, model, said.append) is None  # the service runs without photos
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: backbones.load_onnx_file("not-here.onnx"))
+    assert requests.load_photo_encoder(None, None, model, said.append) is None  # the service runs without photos
     assert said[0].startswith("photos cannot be classified: ")
     assert not hasattr(model.fit(X, y, table), "backbone_")
+
+
+def test_wrong_value_is_explained_once(fresh):
+    client = fresh[2]
+    said = refusal(client.post("/classes", json={"name": "new", "attributes": {"size": "big"}}), 422)
+    assert said == "attributes.size: Input should be a valid number, found 'big'"
+    two = refusal(client.post("/classes", json={"name": "new", "attributes": {"size": "big", "fur": None}}), 422)
+    assert two.count("valid number") == 2
+    assert "a step in an address" in refusal(client.post("/classes", json={"name": "..", "attributes": {}}), 422)
+
+
+MEMORY = 1000  # megabytes that a service may ever take
+
+
+NEAR = SUMS.single  # of the largest score; of sums of 2048 products, too, whose roundings mostly cancel
+
+
+GROUPS = [
+    ".npy", "JSON", "attributes", "data_rows", "explanation", "name",
+    "number", "of", "option", "ranking", "rows", "sent",
+]  # fmt: skip
+
+
+@cache
+def bodies():
+    """By group, the first word of what each is."""
+    found = defaultdict(list)
+    for name, path, kind, body in request_bodies.everything():
+        found[name.split(",")[0].split()[0]].append((name, path, kind, body))
+    return found
+
+
+def send(client, path, kind, body):
+    method = "PUT" if path.startswith("/classes/") else "POST"
+    return client.request(method, path, content=body, headers={"content-type": kind.encode("utf-8")})
+
+
+def goes_on(service):
+    assert service.process.poll() is None
+    assert service.asking.get("/health").json()["status"] == "ok"
+    assert service.asking.post("/predict", json=GOOD["/predict"]).content == service.expected
+    assert service.peak() < MEMORY
+
+
+def check_sentence(answer, of):
+    assert 400 <= answer.status_code < 500, (of, answer.status_code, answer.text[:200])
+    assert answer.headers["content-type"] == "application/json", of
+    assert list(answer.json()) == ["error"], of
+    sentence = answer.json()["error"]
+    assert 10 < len(sentence) < 400, (of, sentence)
+    assert sentence.isprintable(), (of, sentence)
+    assert not re.search(r"Traceback|\.py\b|site-packages|/(tmp|home|usr|etc|root|work)/|0x[0-9a-f]{8}", sentence), (
+        sentence
+    )
+
+
+def test_malformed_bodies_are_many_and_different():
+    assert sorted(bodies()) == sorted(GROUPS)
+    every = [one for group in bodies().values() for one in group]
+    assert len(every) > 200
+    assert {path for _, path, _, _ in every} == set(GOOD)
+    assert len({(path, kind, body) for _, path, kind, body in every}) > 0.97 * len(every)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_malformed_body_is_refused_with_a_sentence(attacked, group):
+    for name, path, kind, body in bodies()[group]:
+        check_sentence(send(attacked.asking, path, kind, body), (name, path))
+    goes_on(attacked)
+    assert attacked.asking.get("/classes").json()["version"] == 0
+
+
+def test_good_bodies_are_accepted(attacked):
+    """So that the refusals above are about what is wrong with the others."""
+    client = attacked.asking
+    good = npy_bytes(np.zeros((1, 64), np.float32))
+    for kind, body in ((NPY, good), (JSON, json.dumps(GOOD["/predict"]).encode())):
+        assert send(client, "/predict", kind, body).status_code == 200
+    assert send(client, "/predict", NPY, npy_file(described(), b"\0" * 256)).status_code == 200
+    assert send(client, "/predict", NPY, npy_file(described(), b"\0" * 256, (2, 0))).status_code == 200
+    assert client.post("/rank", json=GOOD["/rank"]).status_code == 200
+    twice = b'{"top": 9, "top": 2, "rows": ' + json.dumps(GOOD["/predict"]["rows"]).encode() + b"}"
+    assert len(send(client, "/predict", JSON, twice).json()["predictions"][0]["top"]) == 2  # the last one counts
+
+
+def test_large_json_takes_little_memory(attacked):
+    million = 1_000_000
+    for body in (
+        b'{"rows": [[' + b"0," * (20 * million) + b"0]]}",
+        b'{"rows": [[' + b"0," * (4 * million) + b"0]]}",
+        b'{"rows": [' + b"[]," * (4 * million) + b"[]]}",
+        b'{"rows": [[' + b'"",' * (4 * million) + b"0]]}",
+        b'{"rows": [' + b'"",' * 20_000 + b"0]}",
+        b'{"data_rows": [' + b"null," * (4 * million) + b"0]}",
+        b'{"x": ' + b'"' + b"\\u0001" * (4 * million) + b'"}',
+        b"{" + b",".join(b'"%d": 0' % k for k in range(24_000)) + b"}",
+        b'{"rows": [' + b",".join([json.dumps([0] * 64).encode()] * 80_000) + b"]}",
+        b'{"data_rows": [' + b"0," * 100_000 + b"0]}",
+    ):
+        check_sentence(send(attacked.asking, "/predict", JSON, body), body[:50])
+    goes_on(attacked)
+
+
+def agree(answer, model, X):
+    """The first class of each row is the model's, but for rows whose best two are as near as rounding; every seventh
+    row is looked at."""
+    assert answer.status_code == 200, answer.text[:200]
+    found = np.array([row["class"] for row in answer.json()["predictions"]])
+    assert len(found) == len(X)
+    found, X = found[::7], X[::7]
+    clear = decided(model.compatibility(X), NEAR)
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(found[clear], model.predict(X).astype(str)[clear])
+
+
+def test_ten_thousand_rows_as_json(attacked):
+    model, data = services.digits()
+    X = np.tile(data.X, (6, 1))[:10_000]
+    agree(send(attacked.asking, "/predict", JSON, json.dumps({"rows": X.tolist(), "top": 1}).encode()), model, X)
+    goes_on(attacked)
+
+
+def test_ten_thousand_rows_of_many_features(tmp_path):
+    draw = np.random.default_rng(0)
+    y = np.repeat(services.SEEN, 20)
+    seen = draw.standard_normal((60, 2048), np.float32) + np.repeat(np.arange(3), 20)[:, None]
+    model = services.kernel().fit(seen, y, services.toy()[2])
+    model.save(tmp_path / "wide.zskl")
+    X = draw.standard_normal((10_000, 2048), np.float32)
+    with services.running(tmp_path / "wide.zskl") as service, service.client() as client:
+        agree(send(client, "/predict?top=1", NPY, npy_bytes(X)), model, X)
+        assert service.peak() < MEMORY

@@ -29,7 +29,7 @@ OPERATIONS = {
 }  # fmt: skip
 
 
-def test_the_description_lists_everything(plain):
+def test_openapi_lists_every_operation(plain):
     found = plain[2].get("/openapi.json").json()
     operations = {(method, path) for path, one in found["paths"].items() for method in one}
     assert operations == OPERATIONS
@@ -67,18 +67,18 @@ def refused_in_code():
     return found
 
 
-def test_every_status_of_the_code_is_described():
+def test_every_status_is_described():
     operations = [one for path in services.description()["paths"].values() for one in path.values()]
     described = {int(status) for one in operations for status in one["responses"]}
     assert refused_in_code() >= {401, 404, 408, 503, 507}  # those are found
-    assert refused_in_code() <= set(responses.WHY) <= described
+    assert refused_in_code() <= set(responses.STATUS_DESCRIPTIONS) <= described
     for one in operations:
         assert {"500", "503"} <= set(one["responses"])
         assert ("408" in one["responses"]) == ("requestBody" in one)
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(OPERATIONS))
-def test_what_stands_before_all_routes_is_described(method, path):
+def test_refusals_before_routing_are_described(method, path):
     """Every operation is asked in ways that nobody lets through."""
     client = stale_client()
     own = {"authorization": "Bearer secret"}
@@ -108,14 +108,14 @@ def stale_client():
     def unread():
         raise OSError(5, "Input/output error")
 
-    changed = SimpleNamespace(stale=True, catch_up=unread)
+    changed = SimpleNamespace(is_stale=True, sync=unread)
     client = services.client(service, "secret")
     client.app._app, client.service = SyncMiddleware(client.app._app, changed), service
     return client
 
 
-def test_a_fault_is_described(monkeypatch):
-    monkeypatch.setattr(Service, "listed", lambda _: 1 / 0)
+def test_internal_error_is_described(monkeypatch):
+    monkeypatch.setattr(Service, "list_classes", lambda _: 1 / 0)
     client = services.client(small_service())
     assert "its log says why" in refusal(client.get("/classes"), 500)
 
@@ -138,7 +138,7 @@ def description():
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
 
 
-def test_answers_are_as_described(request, description):
+def test_answers_match_the_openapi_description(request, description):
     """Each operation with all checks but one: that a request of the described form is accepted. Which attributes, rows
     and classes there are depends on the model, and no description says it."""
     from hypothesis import HealthCheck, settings

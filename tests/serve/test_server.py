@@ -11,6 +11,9 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import uvicorn
 
 import services
@@ -23,10 +26,7 @@ from zskl.serve.limits import Limits
 from zskl.serve.server import ConnectionCounts, SharedServer
 from zskl.serve.service import Service
 
-# Server ---------------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
+NOT_ON_WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no workers")
 ON_POSIX = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP, no Ctrl-C for one process")
 
 
@@ -43,17 +43,17 @@ ON_POSIX = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has
         ("0.0.0.0", "", "the token is empty"),
     ],
 )
-def test_addresses_and_tokens_that_are_refused(host, token, sentence):
+def test_bad_addresses_and_tokens_are_refused(host, token, sentence):
     with pytest.raises(ValueError, match=sentence):
         server.Address(host, token=token)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"])
-def test_addresses_of_this_machine_need_no_token(host):
+def test_loopback_needs_no_token(host):
     assert server.Address(host).token is None
 
 
-def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
+def test_contradicting_options_are_refused(toy_file, tmp_path, monkeypatch):
     monkeypatch.delenv("ZSKL_TOKEN", raising=False)
     bad = tmp_path / "bad.zskl"
     bad.write_text("no model")
@@ -75,7 +75,7 @@ def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
         assert f"port {port}" in not_started(toy_file, "--port", port, "--classes", tmp_path / "c.jsonl")
 
 
-def test_two_services_never_have_one_port(monkeypatch):
+def test_port_in_use_is_refused(monkeypatch):
     """Windows' own SO_REUSEADDR would let them."""
     monkeypatch.setattr(server, "os", SimpleNamespace(name="nt"))
     with server.bind_socket(server.Address(port=0)) as first:
@@ -113,7 +113,7 @@ def ended_by(number, service, headers=()):
 
 
 @ON_POSIX
-def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_file):
+def test_classes_survive_every_kind_of_stop(tmp_path, toy_file):
     """Services one after another, ended by SIGHUP, Ctrl-C and from within; the first has a token. All others that
     tests start are ended by SIGTERM."""
     model = tmp_path / toy_file.name
@@ -146,7 +146,7 @@ def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_fi
 
 @ON_POSIX
 @pytest.mark.parametrize("ignored", [True, False])
-def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
+def test_ignored_hangup_does_not_stop_the_service(ignored):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     running = uvicorn.Server(uvicorn.Config("none"))
     try:
@@ -158,7 +158,7 @@ def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
         signal.signal(signal.SIGHUP, before)
 
 
-def test_only_a_second_ctrl_c_ends_running_requests():
+def test_second_ctrl_c_stops_at_once():
     running = uvicorn.Server(uvicorn.Config("none"))
     before = signal.getsignal(signal.SIGINT)
     with server.stop_on_signals(running):
@@ -180,20 +180,20 @@ class Endless(uvicorn.Server):
         self.let_go.wait(services.LIMIT)
 
 
-def test_a_computation_cannot_keep_the_process_from_ending(monkeypatch):
+def test_running_computation_does_not_block_shutdown(monkeypatch):
     running, ended = Endless(), []
 
     def end(code):
         ended.append((code, running.should_exit))
         running.let_go.set()
 
-    monkeypatch.setattr(server, "WAIT", -2)  # its time is over at once
+    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", -2)  # its time is over at once
     monkeypatch.setattr(server.os, "_exit", end)
     server.serve_until_stopped(running, None, ready=lambda: setattr(running, "should_exit", True))
     assert ended == [(0, True)]
 
 
-def test_a_server_that_fails_says_so():
+def test_server_failure_is_raised():
     class Failing(uvicorn.Server):
         def run(self, sockets=None):
             raise OSError("no more files")
@@ -202,13 +202,7 @@ def test_a_server_that_fails_says_so():
         server.serve_until_stopped(Failing(uvicorn.Config("none")), None, ready=lambda: pytest.fail("it is not ready"))
 
 
-# Connections ----------------------------------------------------------------------------------------------------------
-# Heads of requests that are too long or too slow.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_heads_of_requests_are_short(over_a_socket):
+def test_long_request_head_is_refused(over_a_socket):
     start = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
     for endless in (b"GET /" + b"a" * (1 << 16), start + b"x: y\r\n" * 9999, start + b"x: " + b"y" * (1 << 16)):
         cut_off(over_a_socket, endless)
@@ -218,9 +212,9 @@ def test_heads_of_requests_are_short(over_a_socket):
     assert over_a_socket.peak() < 1000
 
 
-def test_an_answer_that_nobody_reads_ends_the_connection(monkeypatch):
+def test_unread_answer_closes_the_connection(monkeypatch):
     """Only while something was sent and not read the clock runs."""
-    monkeypatch.setattr(server, "UNREAD", 0.05)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
     transport, protocol = Transport(), Writing()
     connection = server.limit_protocol(lambda: protocol)()
 
@@ -273,7 +267,7 @@ def cut_off(service, endless):
             connection.sendall(b"y" * (100 << 20))
 
 
-def test_what_stands_between_parts_of_a_body_is_short(over_a_socket):
+def test_long_chunk_headers_are_refused(over_a_socket):
     lines = [
         "POST /predict HTTP/1.1",
         "Host: localhost",
@@ -290,7 +284,7 @@ def test_what_stands_between_parts_of_a_body_is_short(over_a_socket):
     assert over_a_socket.peak() < 1000
 
 
-def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
+def test_slow_request_head_closes_the_connection(monkeypatch):
     model, _ = strings()
     service = Service(model, "m", Limits())
     listening = server.bind_socket(server.Address(port=0))
@@ -331,22 +325,14 @@ def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
         listening.close()
 
 
-# Shared socket --------------------------------------------------------------------------------------------------------
-# Workers share the connections of one socket evenly, and take those that others are too busy for.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-if sys.platform == "win32":
-    pytest.skip("Windows has no workers", allow_module_level=True)
-
-
 async def app(scope, receive, send):
     """Nobody asks it anything."""
 
 
 @asynccontextmanager
-async def sharing(seats, place, listening):
+async def sharing(counts, place, listening):
     config = server.configure_server(app)
-    found = SharedServer(config, seats, place)
+    found = SharedServer(config, counts, place)
     found.lifespan = config.lifespan_class(config)
     with listening.dup() as own:  # as after a fork
         await found.startup([own])
@@ -356,11 +342,11 @@ async def sharing(seats, place, listening):
             await found.shutdown([own])
 
 
-async def counts(workers, connections, seats):
+async def count_connections(workers, connections, counts):
     """How many connections each worker has, of those that came before any of them could look."""
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(server.bind_socket(server.Address(port=0)))
-        crew = [await stack.enter_async_context(sharing(seats, place, listening)) for place in range(workers)]
+        crew = [await stack.enter_async_context(sharing(counts, place, listening)) for place in range(workers)]
         for _ in range(connections):
             stack.enter_context(socket.create_connection(listening.getsockname(), services.LIMIT))
         while sum(len(one.server_state.connections) for one in crew) < connections:
@@ -368,19 +354,22 @@ async def counts(workers, connections, seats):
         return [len(one.server_state.connections) for one in crew]
 
 
-def test_connections_that_come_at_once_are_shared():
-    assert max(asyncio.run(counts(2, 8, ConnectionCounts(2)))) <= 6  # uvicorn's own server would take all
+@NOT_ON_WINDOWS
+def test_workers_share_simultaneous_connections():
+    assert max(asyncio.run(count_connections(2, 8, ConnectionCounts(2)))) <= 6  # uvicorn's own server would take all
 
 
-def test_a_worker_leaves_connections_to_others_but_not_for_long():
-    seats = ConnectionCounts(2)  # the second one never looks
-    assert [seats.ahead(0, 1), seats.ahead(0, 0)] == [True, False]
-    assert asyncio.run(counts(1, 8, seats)) == [8]
-    assert not seats.ahead(1, 7)
-    assert seats.ahead(1, 8)
+@NOT_ON_WINDOWS
+def test_worker_yields_connections_only_briefly():
+    counts = ConnectionCounts(2)  # the second one never looks
+    assert [counts.has_more(0, 1), counts.has_more(0, 0)] == [True, False]
+    assert asyncio.run(count_connections(1, 8, counts)) == [8]
+    assert not counts.has_more(1, 7)
+    assert counts.has_more(1, 8)
 
 
-def test_too_many_open_files_pass(monkeypatch, caplog):
+@NOT_ON_WINDOWS
+def test_too_many_open_files_are_survived(monkeypatch, caplog):
     accept, failed = socket.socket.accept, []
 
     def failing(own):
@@ -390,6 +379,30 @@ def test_too_many_open_files_pass(monkeypatch, caplog):
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(socket.socket, "accept", failing)
-    monkeypatch.setattr(server, "NO_ROOM", 0)
-    assert asyncio.run(counts(1, 1, ConnectionCounts(1))) == [1]
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0)
+    assert asyncio.run(count_connections(1, 1, ConnectionCounts(1))) == [1]
     assert "Too many open files" in caplog.text
+
+
+def test_slow_reader_is_disconnected(monkeypatch):
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(server, "READ_SECONDS_PER_CHUNK", 0.0)
+    ended = asyncio.Event()
+
+    class Silent(asyncio.Protocol):
+        def __getattr__(self, name):
+            return lambda *_: None
+
+    class Transport:
+        abort = close = staticmethod(ended.set)
+
+    async def ask():
+        connection = server.limit_protocol(Silent)()
+        connection.connection_made(Transport())
+        while not ended.is_set():
+            connection.pause_writing()
+            await asyncio.sleep(0.001)
+            connection.resume_writing()
+        connection.connection_lost(None)
+
+    asyncio.run(asyncio.wait_for(ask(), services.LIMIT))

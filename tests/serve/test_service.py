@@ -6,19 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from tolerances import SUMS, distance
 from zskl import methods
 from zskl.serve import predictions
-from zskl.serve.limits import Limits, Refusal, quote_value
+from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# Model ----------------------------------------------------------------------------------------------------------------
 
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-
-def test_the_model_is_described(digits):
+def test_model_is_described(digits):
     _, data, client = digits
     about = client.get("/model").json()
     assert (about["file"], about["estimator"], about["features"]) == ("digits.zskl", "kernel", 64)
@@ -30,19 +28,6 @@ def test_the_model_is_described(digits):
     assert about["limits"]["rows"] == limits.rows
     assert about["limits"]["body_bytes"] == limits.body_bytes
 
-
-def test_values_in_a_sentence_are_short():
-    assert quote_value("a" * 10**6) == "'" + "a" * 59 + "…"
-    assert quote_value(0xF << 10**5) == "a number too long to be shown"
-    assert len(quote_value([["x" * 100] * 100] * 100)) <= 61
-    assert quote_value("a\nb") == r"'a\nb'"
-    assert Refusal(422, "x").status == 422
-
-
-# Moments --------------------------------------------------------------------------------------------------------------
-# Classes that change while requests run: a request sees the classes of one moment.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 NEAR = SUMS.single  # of the largest score
 
@@ -84,18 +69,18 @@ def expected_answers(model, body):
 
 
 @pytest.mark.parametrize("explain", [False, True])
-def test_classes_that_change_during_a_request_change_nothing_in_it(explain, monkeypatch):
+def test_request_is_not_affected_by_concurrent_changes(explain, monkeypatch):
     """The request is held before the first score is computed, and all steps are taken meanwhile."""
     model, body = toy_model()
     body = {**body, "explain": explain}
     expected = expected_answers(model, body)
     predict = predictions.predict_rows
 
-    def held(book, *rest):
+    def held(snapshot, *rest):
         monkeypatch.setattr(predictions, "predict_rows", predict)
         for number in range(3):
             service.classes.put(STEPS[number][0], STEPS[number][1][STEPS[number][0]], True)
-        return predict(book, *rest)
+        return predict(snapshot, *rest)
 
     service = Service(model, "m", Limits())
     client = services.client(service)
@@ -107,7 +92,7 @@ def test_classes_that_change_during_a_request_change_nothing_in_it(explain, monk
     assert same(second["predictions"], expected[3])
 
 
-def test_a_request_sees_the_classes_of_one_moment(tmp_path):
+def test_requests_see_consistent_classes(tmp_path):
     """With every version an answer must be what a service of just these classes says. Each change waits for one
     answer more than there are readers: one of them asked after the change, so that every version is seen."""
     model, body = toy_model()
@@ -161,3 +146,10 @@ def same(found, expected):
     if [set(row) for row in mine] != [set(row) for row in theirs]:
         return False
     return distance(*([[row[name] for name in sorted(row)] for row in rows] for rows in (mine, theirs))) < NEAR
+
+
+def test_worked_example_is_understood(fresh):
+    [example] = fresh[2].get("/model").json()["examples"]
+    found = fresh[2].post("/words", json={"text": example["sentence"]}).json()
+    assert found["attributes"]
+    assert found["unknown"] == []

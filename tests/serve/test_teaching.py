@@ -5,16 +5,14 @@ import unicodedata
 import numpy as np
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from services import refusal
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, Committee, datasets
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
-
-# Teaching -------------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 PROMISED = {"per_class": 1.0, "gain": 0.05, "spread": 0.01, "least": 0.03, "weight": 4.0, "kappa": 30.0, "rounds": 3,
             "shift": 0.0, "crowding": 0.0, "shrinkage": 0.6, "balance": 0.0, "calibration": 0.0,
@@ -31,7 +29,7 @@ def practised(gain):
 
 
 @pytest.mark.parametrize(("gain", "clear"), [(0.05, True), (0.01, False), (None, None)])
-def test_the_verdict_decides_whether_to_adapt(gain, clear):
+def test_adapts_only_on_a_clear_gain(gain, clear):
     model, data = practised(gain)
     service = services.with_data(model, data)
     client = services.client(service)
@@ -56,7 +54,7 @@ def test_the_verdict_decides_whether_to_adapt(gain, clear):
     assert client.get("/adapt").json() == told
 
 
-def test_labels_of_test_rows_are_not_used():
+def test_adapting_ignores_labels():
     model, data = practised(0.05)
     X = np.array(data.X)
     shuffled = np.array(data.y)
@@ -71,7 +69,7 @@ def test_labels_of_test_rows_are_not_used():
     assert answers[0] == answers[1]
 
 
-def test_rows_to_label_next_are_those_of_the_library():
+def test_rows_to_label_equal_those_of_the_model():
     model, data = practised(None)
     client = services.client(services.with_data(model, data))
     pool = np.sort(np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]]))
@@ -84,7 +82,7 @@ def test_rows_to_label_next_are_those_of_the_library():
     assert expected[0] not in [one["row"] for one in client.get("/label-next?count=20&pictures=true").json()["rows"]]
 
 
-def test_what_cannot_be_adapted(plain, digits):
+def test_adapting_is_refused_where_impossible(plain, digits):
     assert "cannot learn" in refusal(plain[2].get("/adapt"), 409)
     assert "no data" in refusal(plain[2].get("/label-next"), 409)
     client = digits[2]
@@ -92,11 +90,6 @@ def test_what_cannot_be_adapted(plain, digits):
     assert "candidates" in refusal(client.post("/adapt", json={"candidates": "some"}), 422)
     assert len(client.get("/label-next?count=3").json()["rows"]) == 3
 
-
-# Examples -------------------------------------------------------------------------------------------------------------
-# Examples over HTTP: rows that are right or wrong for a class teach the model, and are taken back.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 SEVEN = {"top": 1.0, "upper right": 1.0, "lower right": 1.0}
 
@@ -129,8 +122,8 @@ def slow_scores(model, X, label, right, wrong):
     float64 and one after the other."""
     hats = [hat(model, x) for x in X]
     question = model._question(np.empty((0, 0)), model.signature_table_.select([label]))
-    described = np.asarray(model._described(question), np.float64)[0]
-    direction = 2.0 * float(model._firmness(question)[0]) * described
+    described = np.asarray(model._described_directions(question), np.float64)[0]
+    direction = 2.0 * float(model._description_certainty(question)[0]) * described
     for x in right:
         direction = direction + hat(model, x)
     for x in wrong:
@@ -149,7 +142,7 @@ def hat(model, x):
     return white / np.sqrt(sum(value * value for value in white))
 
 
-def test_right_and_wrong_examples_move_the_direction_of_a_class(taught):
+def test_examples_move_a_class(taught):
     model, data, client = taught
     threes, others = (np.flatnonzero(data.y == digit)[:3].tolist() for digit in (3, 5))
     for row in threes:
@@ -167,7 +160,7 @@ def test_right_and_wrong_examples_move_the_direction_of_a_class(taught):
     assert listed.headers["etag"] == '"5"'
 
 
-def test_teaching_is_undone(taught):
+def test_teaching_can_be_undone(taught):
     _, _, client = taught
     before = scores(client, [3, 5, 13], "3")
     first = client.post("/classes/3/examples", json={"row": 3}).json()["id"]
@@ -184,7 +177,7 @@ def test_teaching_is_undone(taught):
     assert scores(client, [3, 5, 13], "3") == before
 
 
-def test_the_ranking_for_a_class_knows_its_examples(taught):
+def test_ranking_for_a_class_uses_its_examples(taught):
     _, data, client = taught
     asked = {"attributes": SEVEN, "top": 1000, "class": "own"}
     client.put("/classes/own", json={"attributes": SEVEN})
@@ -200,7 +193,7 @@ def test_the_ranking_for_a_class_knows_its_examples(taught):
     assert answer["predictions"][0]["class"] in ("own", "1", "7")
 
 
-def test_a_row_is_an_example_of_any_kind_of_class_under_its_name(taught):
+def test_any_kind_of_class_takes_examples(taught):
     _, _, client = taught
     whole, parts = (unicodedata.normalize(form, "Bécasse") for form in ("NFC", "NFD"))
     client.put(f"/classes/{whole}", json={"attributes": SEVEN})
@@ -218,7 +211,7 @@ def test_a_row_is_an_example_of_any_kind_of_class_under_its_name(taught):
     assert client.post(f"/classes/{whole}/examples", json={"row": 0}, headers=seen).status_code == 412
 
 
-def test_of_two_teachers_the_later_is_told(taught):
+def test_second_teacher_of_a_class_gets_a_conflict(taught):
     _, _, client = taught
     seen = {"if-match": client.get("/classes/3/examples").headers["etag"]}
     assert client.post("/classes/5/examples", json={"row": 0}, headers=seen).status_code == 201
@@ -231,7 +224,7 @@ def test_of_two_teachers_the_later_is_told(taught):
     assert client.delete("/classes/3/examples", headers={"if-match": made.headers["etag"]}).status_code == 204
 
 
-def test_examples_that_are_refused(taught, fresh):
+def test_bad_examples_are_refused(taught, fresh):
     _, _, client = taught
     for body, status, words in [
         ({}, 422, "either row"),
@@ -255,7 +248,7 @@ def test_examples_that_are_refused(taught, fresh):
     assert not fresh[2].get("/model").json()["teaches"]
 
 
-def test_as_many_examples_as_there_may_be(model_and_data):
+def test_number_of_examples_is_limited(model_and_data):
     client = services.client(Service(model_and_data[0], "m", Limits(examples=2)))
     row = {"features": [1.0] * 64}
     made = [client.post("/classes/3/examples", json=row).status_code for _ in range(2)]
@@ -263,7 +256,7 @@ def test_as_many_examples_as_there_may_be(model_and_data):
     assert "take some back" in refusal(client.post("/classes/3/examples", json=row), 409)
 
 
-def test_a_committee_whose_classes_are_numbers_is_taught(model_and_data):
+def test_committee_of_numbered_classes_learns(model_and_data):
     data = model_and_data[1]
     X, y = data.samples("trainval")
     members = [("means", ClassMeansClassifier()), ("others", ClassMeansClassifier(kernel="linear"))]

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from services import refusal
 from zskl import ClassMeansClassifier, datasets
@@ -12,13 +14,9 @@ from zskl.serve.classes import name_classes_by_text
 from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
-from zskl.serve.vocabulary import Meanings, Phrases, Vocabulary, _split_name
+from zskl.serve.vocabulary import Phrases, Vocabulary, WordMeanings, _split_name
 from zskl.signatures import sentences
 from zskl.signatures.sentences import sentence_vectors
-
-# Attributes -----------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 NAMES = ["colour: red", "colour: blue", "has_leg::two", "has_leg::four", "size"]
 TABLE = [[1, 0, 1, 1, 0.5], [0, 1, 0, 1, 2.0], [0, 0, 1, 0, 1.0]]  # colours exclude each other, legs do not
@@ -35,13 +33,13 @@ def exclusive(values):
     return [one["name"] for one in client.get("/model").json()["attributes"] if one["exclusive"]]
 
 
-def test_exclusive_groups_are_found_in_the_table_of_classes():
+def test_exclusive_groups_are_found():
     assert exclusive(TABLE) == NAMES[:2]
     assert exclusive([[1, 1, *TABLE[0][2:]], *TABLE[1:]]) == []  # a class is red and blue
     assert exclusive([[0.5, 0, *TABLE[0][2:]], *TABLE[1:]]) == []  # a class is somewhat red
 
 
-def test_one_of_an_exclusive_group_says_that_the_others_do_not_apply():
+def test_one_attribute_of_an_exclusive_group_excludes_the_others():
     client = services.client_of(model_of(TABLE))
 
     def saved(**attributes):
@@ -53,11 +51,6 @@ def test_one_of_an_exclusive_group_says_that_the_others_do_not_apply():
     assert saved(red=1, blue=0.25) == (0.25, False)  # what is given stays
     assert saved(red=0.5) == (0.5, True)  # the mean of the seen classes
 
-
-# Phrases --------------------------------------------------------------------------------------------------------------
-# Descriptions in words, with attributes of birds and of mammals.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 COLOURS = ("black", "white", "yellow", "red", "blue", "grey", "brown", "buff", "rufous", "iridescent")
 COLOURED = (
@@ -88,9 +81,9 @@ BIRDS = [
 
 def understood(names, text):
     """Attributes as part=value, with a minus if they are denied; unknown words after them."""
-    read = Phrases([_split_name(name) for name in names]).read(text)
-    told = [("-" if one.denied else "") + names[one.place].removeprefix("has_") for one in read.found]
-    return [one.replace("_color::", "=").replace("::", "=") for one in told], read.unknown
+    mentions, unknown = Phrases([_split_name(name) for name in names]).read(text)
+    told = [("-" if one.denied else "") + names[one.place].removeprefix("has_") for one in mentions]
+    return [one.replace("_color::", "=").replace("::", "=") for one in told], unknown
 
 
 @pytest.mark.parametrize(
@@ -124,7 +117,7 @@ def understood(names, text):
         ("   ,;", [], []),
     ],
 )
-def test_birds(text, expected, unknown):
+def test_bird_descriptions_are_understood(text, expected, unknown):
     found, rest = understood(BIRDS, text)
     assert sorted(found) == sorted(expected)
     assert [word for word in rest if word != "spotted"] == unknown
@@ -139,7 +132,7 @@ def test_attributes_without_groups():
     assert understood(names, "fast runner")[0] == ["fast_runner"]
 
 
-def test_over_http(fresh):
+def test_words_over_http(fresh):
     _, _, client = fresh
     answer = client.post("/words", json={"text": "big size, no wings, fast"}).json()
     assert [one["attribute"] for one in answer["attributes"]] == ["size", "wings"]
@@ -151,11 +144,6 @@ def test_over_http(fresh):
     assert client.post("/classes", json={"name": "named", "attributes": {
         one["attribute"]: one["value"] for one in answer["attributes"]}}).status_code == 201  # fmt: skip
 
-
-# Sentences ------------------------------------------------------------------------------------------------------------
-# Classes described by a sentence, if the signatures of the model are sentence vectors; and words by their meaning.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 LETTERS = "aeiorst"
 CLASSES = {"owl": "it hunts at night", "wren": "a tiny loud singer", "swan": "a white swimmer", "emu": "it never flies"}
@@ -186,10 +174,10 @@ def sentence_data(tmp_path, monkeypatch):
 
 def service_of(data, model, kept=None):
     rows = LoadedRows(data, name_classes_by_text(model))
-    return Service(model, "birds", Limits(), kept, rows, sentences=vocabulary.sentences_of(data, model))
+    return Service(model, "birds", Limits(), kept, rows, sentences=vocabulary.load_sentences(data, model))
 
 
-def test_a_class_is_described_by_a_sentence_and_kept(sentence_data, tmp_path):
+def test_class_described_by_a_sentence_is_kept(sentence_data, tmp_path):
     data, model = sentence_data
     with store.open_class_file(tmp_path / "kept.jsonl") as kept:
         client = services.client(service_of(data, model, kept))
@@ -213,7 +201,7 @@ def test_a_class_is_described_by_a_sentence_and_kept(sentence_data, tmp_path):
         assert services.client(service_of(data, model, kept)).get("/classes/gull").json() == found
 
 
-def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypatch, fresh):
+def test_sentence_needs_its_encoder(sentence_data, monkeypatch, fresh):
     data, model = sentence_data
     monkeypatch.setattr(sentences, "is_present", lambda _: False)
     client = services.client(service_of(data, model))
@@ -225,20 +213,20 @@ def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypa
     said = refusal(fresh[2].post("/classes", json={"name": "gull", "sentence": "white"}), 422)
     assert "not known to be sentence vectors" in said
     other = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures + 1)
-    assert vocabulary.sentences_of(data, other) is None
+    assert vocabulary.load_sentences(data, other) is None
     turned = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures[::-1])
-    assert vocabulary.sentences_of(data, turned) is not None  # the order of the classes says nothing
+    assert vocabulary.load_sentences(data, turned) is not None  # the order of the classes says nothing
 
 
-def test_an_unknown_word_is_taken_for_one_that_means_the_same(monkeypatch):
+def test_unknown_word_matches_one_of_similar_meaning(monkeypatch):
     known = {"eyebrow": [1, 0], "tail": [0, 1], "brow": [0.9, 0.3], "songbird": [0.7, 0.7]}
     monkeypatch.setattr(sentences, "is_present", lambda _: True)
-    monkeypatch.setattr(Meanings, "_vectors", lambda _, words: np.array([known[one] for one in words], float))
-    assert Meanings(["eyebrow", "tail"]).nearest(["brow", "songbird"]) == {"brow": "eyebrow"}
+    monkeypatch.setattr(WordMeanings, "_vectors", lambda _, words: np.array([known[one] for one in words], float))
+    assert WordMeanings(["eyebrow", "tail"]).nearest(["brow", "songbird"]) == {"brow": "eyebrow"}
     model, _ = services.small()
     words = Vocabulary(name_classes_by_text(model))
     monkeypatch.setattr(words._meanings, "nearest", lambda unknown: dict.fromkeys(unknown, "fur"))
-    found = words.understood("big size, no hair")["attributes"]
+    found = words.understand("big size, no hair")["attributes"]
     assert [(one["attribute"], one["guessed"]) for one in found] == [("fur", True), ("size", False)]
     monkeypatch.setattr(sentences, "is_present", lambda _: False)
-    assert Meanings(["eyebrow"]).nearest(["brow"]) == {}
+    assert WordMeanings(["eyebrow"]).nearest(["brow"]) == {}

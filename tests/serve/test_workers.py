@@ -15,6 +15,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
 import services
 from services import refusal
 from zskl import ClassMeansClassifier
@@ -22,9 +24,6 @@ from zskl.serve import server, store
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# Workers --------------------------------------------------------------------------------------------------------------
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 if not hasattr(os, "fork") or sys.platform == "darwin":
     pytest.skip("this system has no workers", allow_module_level=True)
 
@@ -70,7 +69,7 @@ def names(client):
     return [one["name"] for one in client.get("/classes").json()["classes"] if one["kind"] == "added"]
 
 
-def test_workers_share_classes_and_survive_each_other(service):
+def test_workers_share_classes_and_survive_crashes(service):
     """One service for all of it: to start one takes seconds."""
     with ExitStack() as stack:
         clients = [
@@ -120,7 +119,7 @@ def test_workers_share_classes_and_survive_each_other(service):
         assert kept.classes.keys() >= {*known, "own", "last", "on the way"}
 
 
-def test_a_worker_is_replaced_though_the_file_is_gone(service):
+def test_worker_is_replaced_while_the_file_is_missing(service):
     """Its folder has another name, so that nobody can write it again before the new worker starts."""
     one, other = service.workers
     folder, away = service.path.parent, service.path.parent.with_name("away")
@@ -153,7 +152,7 @@ def served_by(work, told=None):
     assert closed
 
 
-def test_a_service_that_cannot_start_says_why():
+def test_failed_start_is_explained():
     def work(place, tell, over):
         raise ValueError("there is no model")
 
@@ -163,7 +162,7 @@ def test_a_service_that_cannot_start_says_why():
         served_by(lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 
 
-def test_workers_that_die_again_and_again_end_the_service(caplog):
+def test_repeated_crashes_stop_the_service(caplog):
     said, (reading, writing) = [], os.pipe()
 
     def work(place, tell, over):
@@ -179,25 +178,25 @@ def test_workers_that_die_again_and_again_end_the_service(caplog):
     os.close(reading)
     os.close(writing)
     assert said[0] == "it answers"
-    assert caplog.text.count("takes its place") == server.DEATHS
-    deaths = server.Deaths(most=2, seconds=10)
-    assert [deaths.too_many(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
+    assert caplog.text.count("takes its place") == server.MAX_CRASHES
+    crashes = server.CrashCounter(most=2, seconds=10)
+    assert [crashes.add(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
 
 
-def test_a_worker_that_cannot_be_replaced_is_waited_for_once(monkeypatch):
+def test_crashed_worker_is_reaped_once(monkeypatch):
     def full(*_):
         raise OSError(11, "Resource temporarily unavailable")
 
-    dead = SimpleNamespace(pid=0, error=None, listen=lambda: None, ended=lambda: "killed by SIGKILL")
-    living = SimpleNamespace(ended=lambda: None, listen=lambda: None)
+    dead = SimpleNamespace(pid=0, error=None, read_messages=lambda: None, exit_reason=lambda: "killed by SIGKILL")
+    living = SimpleNamespace(exit_reason=lambda: None, read_messages=lambda: None)
     crew = [dead, living]
     monkeypatch.setattr(server, "Worker", full)
     with pytest.raises(OSError, match="Resource"):
-        server._replace_dead(crew, server.Deaths(), full)
+        server._replace_crashed(crew, server.CrashCounter(), full)
     assert crew == [living]
 
 
-def test_no_worker_outlives_its_parent():
+def test_workers_stop_with_their_parent():
     """A parent that is killed, and workers that hold an end of a pipe."""
     reading, writing = os.pipe()
 
@@ -205,7 +204,7 @@ def test_no_worker_outlives_its_parent():
         os.close(reading)
         tell(["it answers"])
         while not over():
-            time.sleep(server.TICK)
+            time.sleep(server.POLL_SECONDS)
 
     parent = os.fork()
     if parent == 0:
@@ -222,18 +221,12 @@ def test_no_worker_outlives_its_parent():
     os.close(reading)
 
 
-def test_workers_where_they_cannot_be(monkeypatch):
+def test_workers_are_refused_without_safe_fork(monkeypatch):
     with pytest.raises(ValueError, match="--workers is 2 with --device cuda"):
         server.check_workers(2, "cuda")
     monkeypatch.setattr(server, "sys", SimpleNamespace(platform="darwin"))
     server.check_workers(1, None)
     assert "leave out --workers" in services.not_started("--demo", "--workers", 2)
-
-
-# Killed ---------------------------------------------------------------------------------------------------------------
-# After kill -9 every class and every example is there that the service had acknowledged.
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 class Adding(threading.Thread):
@@ -352,7 +345,7 @@ def killed_while_changing(service, answers):
     return sure, teachers
 
 
-def test_acknowledged_classes_and_examples_survive_being_killed(tmp_path):
+def test_acknowledged_changes_survive_a_kill(tmp_path):
     X, y, table = services.toy()
     path, file = tmp_path / "toy.zskl", tmp_path / "toy.zskl.classes.jsonl"
     model = ClassMeansClassifier().fit(X, y, table)

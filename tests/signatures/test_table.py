@@ -21,7 +21,7 @@ from zskl.signatures.table import (
     unify_spelling,
 )
 
-# Table ----------------------------------------------------------------------------------------------------------------
+# Table
 
 
 def as_polars(table, column):
@@ -221,7 +221,6 @@ def test_errors_name_a_few_and_count_the_rest():
     assert table.list_values(range(8)) == "0, 1, 2, 3, 4 and 3 more"
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
 # Data frames as features: columns by name, and an error that names the column.
 
 NAMES = list("uvwxyz")
@@ -288,7 +287,6 @@ def test_a_column_called_collect_is_a_column():
     assert table.open_frame(np.ones((2, 2)), "X") is None
 
 
-# Groups ---------------------------------------------------------------------------------------------------------------
 # Groups of attributes from their names.
 
 
@@ -307,7 +305,6 @@ def test_groups(names, groups):
     assert attribute_groups(names) == groups
 
 
-# Identifiers ----------------------------------------------------------------------------------------------------------
 # Columns that only number or name the rows are told from attributes. A fit warns of them and of equal descriptions.
 
 FIVE = np.array(list("abcde"))
@@ -358,8 +355,8 @@ def test_blocks_of_rows_say_the_same_as_all_rows(height):
     X = np.c_[counting, number, draw.normal(size=20), number, number % 19, 2e9 + number * 64].astype(np.float32)
     watch = table.Numbering(names)
     for start in range(0, 20, height):
-        watch.see(X[start : start + height])
-    assert [names[k] for k in watch.found()] == ["a", "nr", "no"]
+        watch.update(X[start : start + height])
+    assert [names[k] for k in watch.find()] == ["a", "nr", "no"]
 
 
 def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():
@@ -372,14 +369,13 @@ def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():
         model.fit(toy.X, toy.y, mapping)
     equal = toy.table.copy()
     equal.loc["emu"] = equal.loc["dog"]
-    for table in (equal, {label: row.to_numpy() for label, row in equal.iterrows()}):
+    for described in (equal, {label: row.to_numpy() for label, row in equal.iterrows()}):
         with pytest.warns(SignatureWarning, match="classes 'dog', 'emu' have the same signature"):
-            model.fit(toy.X, toy.y, table)
+            model.fit(toy.X, toy.y, described)
     several = pd.concat([toy.table, toy.table.loc[["dog"]]])  # one class may be described twice in the same words
     model.fit(toy.X, toy.y, several)
 
 
-# Labels ---------------------------------------------------------------------------------------------------------------
 # Two spellings of one name are one class, and a missing label is called missing.
 
 WHOLE, APART = "caf\u00e9", "cafe\u0301"  # é as one sign, and as e with an accent

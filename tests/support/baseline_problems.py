@@ -7,7 +7,7 @@ from zskl import datasets, methods
 from zskl.baselines import BASELINES
 from zskl.estimators._inputs import Training
 
-# Closed forms ---------------------------------------------------------------------------------------------------------
+# Closed forms
 
 RAW = {"feature_scaling": "none", "signature_scaling": "none"}
 
@@ -24,7 +24,7 @@ def central(function, x, step=1e-6):
     return found
 
 
-# Descent problems -----------------------------------------------------------------------------------------------------
+# Descent problems
 # Small data for the baselines that are trained by descent, in single and in double precision.
 
 DATA = datasets.make_synthetic(8, 4, 20, 12, 6, noise=0.3)
@@ -62,7 +62,7 @@ def double_training(C=5, p=7, d=4, n=9):
     )
 
 
-# Published methods ----------------------------------------------------------------------------------------------------
+# Published methods
 # Published methods, built and trained on small data.
 
 QUICK = {"epochs": 20}  # where a method has them; of small data an epoch is a step or two

@@ -13,7 +13,7 @@ import scipy.io
 
 from zskl.datasets.fetch import fetch
 
-# Package files --------------------------------------------------------------------------------------------------------
+# Package files
 
 CLASSES = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"]
 UNSEEN = ["cat", "fox"]
@@ -122,7 +122,6 @@ def with_fold(tmp_path, planted=0, val=("gnu", "hen")):
     return trainval[~held] - 1, trainval[held] - 1
 
 
-# Package server -------------------------------------------------------------------------------------------------------
 # A server on this machine that gives a zip file, well, badly, and worse; and what a fetch leaves behind.
 
 CLEAN = [".xlsa17.lock"]

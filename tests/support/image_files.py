@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zskl.datasets.images import Backbone, Preprocessing
+from zskl.datasets.backbones import Backbone, Preprocessing
 
 
 def colours(key="colours 1"):

@@ -14,7 +14,7 @@ import torch
 
 from zskl import kernels
 from zskl.training import solver
-from zskl.training._fast_steps import FusedStep
+from zskl.training._cuda import FusedStep, make_tape
 from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
@@ -44,7 +44,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
         repulsion=column([0.5, 1.0, 2.0]),
         temperature=column([0.05, 0.1, 0.2]),
     )
-    tape = solver.make_tape(W, 4, n)
+    tape = make_tape(W, 4, n)
     tape.order.copy_(torch.randint(0, N, (4, n)))
     tape.rates.copy_(1e-3 * (0.5 + torch.rand(4, K, 1, 1)))
     tape.place.fill_(2)

@@ -17,12 +17,8 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).parent
 TESTS = SUPPORT.parent
-NUMERICAL = """
-baselines estimators export kernels selection signatures training batch/test_memory.py datasets/images/test_backbones.py
-cli/test_explain.py experiments/test_answers.py experiments/test_expectation.py experiments/test_uncertainty.py metrics
-datasets/letters/test_pictures.py datasets/own/test_messy.py test_protocols.py test_scaling.py test_sparse_rows.py
-test_tolerances.py
-"""  # folders and files
+FOLDERS = ("baselines", "estimators", "selection", "signatures", "training")  # all of their tests are numerical
+ELSEWHERE = ("paper", "serve")  # through processes, with numbers of the others
 SAME = {"Prescott": "Katmai", "Zen": "Haswell"}  # kernels that OpenBLAS lists, and may share, under another name
 NARROW = r"AVX512|X86_V4"  # what NumPy's builds call the sets of instructions: first AVX512, then AVX2 with its friends
 NARROWEST = NARROW + r"|AVX2|FMA3|X86_V3"
@@ -119,10 +115,16 @@ def impossible(variant: Variant) -> str | None:
     return f"NumPy still uses {', '.join(left)}" if left else None
 
 
+def numerical_tests() -> list[Path]:
+    """Folders, and files outside of them that use the table of tolerances."""
+    files = [file for file in sorted(TESTS.rglob("test_*.py")) if "from tolerances import" in file.read_text("utf-8")]
+    apart = [file for file in files if file.relative_to(TESTS).parts[0] not in FOLDERS + ELSEWHERE]
+    return [TESTS / name for name in FOLDERS] + apart
+
+
 def run(variant: Variant, arguments: list[str]) -> tuple[bool, str]:
     """(whether all passed, a line about it); what failed is printed."""
-    files = [str(TESTS / name) for name in NUMERICAL.split()]
-    command = [sys.executable, "-m", "pytest", *files, *arguments, "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *map(str, numerical_tests()), *arguments, "-p", "no:cacheprovider"]
     command += [] if variant.numba else ["-p", "without_numba"]
     start = time.monotonic()
     ended = subprocess.run(

@@ -105,7 +105,7 @@ def small():
 
 def with_data(model, data, folder=None, names=None):
     """A service of a model with rows to look at."""
-    rows = LoadedRows(data, name_classes_by_text(model), gallery.pictures_of(data, folder, names), names)
+    rows = LoadedRows(data, name_classes_by_text(model), gallery.load_pictures(data, folder, names), names)
     return Service(model, "digits.zskl", Limits(), None, rows)
 
 
@@ -134,7 +134,8 @@ def command(*arguments, patient=False):
     if not patient:
         return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
     heed = "import signal; hasattr(signal, 'SIGHUP') and signal.signal(signal.SIGHUP, signal.SIG_DFL)"
-    start = f"{heed}; from zskl.serve import server; server.WAIT = {LIMIT}; from zskl.cli import main; main()"
+    patience = f"from zskl.serve import server; server.SHUTDOWN_SECONDS = {LIMIT}"
+    start = f"{heed}; {patience}; from zskl.cli import main; main()"
     return [sys.executable, "-c", start, "serve", *map(str, arguments)]
 
 
@@ -230,7 +231,7 @@ def in_thread(model=None, **options):
         running.result(LIMIT)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(server, "WAIT", LIMIT)
+        patch.setattr(server, "SHUTDOWN_SECONDS", LIMIT)
         with pytest.MonkeyPatch.context() as starting:
             starting.setattr(uvicorn, "Server", Noted)
             starting.setattr(serve, "say", said.put)
@@ -332,7 +333,7 @@ class Worker:
     """A service of the shared file, and a client of it."""
 
     def __init__(self, model, kept):
-        file = SharedClassFile(kept.path, kept.marks, os.dup(kept._log.handle))  # a process of its own has a copy
+        file = SharedClassFile(kept.path, kept.shared, os.dup(kept._log.handle))  # a process of its own has a copy
         self.service = Service(model, "m", Limits(), file)
 
     @cached_property
@@ -347,10 +348,10 @@ class Worker:
 
     def known(self):
         """What a request would see: name → size and version."""
-        if self.service.classes.stale:
-            self.service.classes.catch_up()
-        book = self.service.book
-        return book.version, {name: (one.attributes["size"], one.version) for name, one in book.added.items()}
+        if self.service.classes.is_stale:
+            self.service.classes.sync()
+        snapshot = self.service.snapshot
+        return snapshot.version, {name: (one.attributes["size"], one.version) for name, one in snapshot.added.items()}
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 from zskl import ZeroShotKernelClassifier, datasets, metrics, selection
 from zskl.experiments import run_folder, sweep
-from zskl.experiments.sweep import Piece, Source
+from zskl.experiments.sweep import DatasetSource, SweepTask
 
 # Small search ---------------------------------------------------------------------------------------------------------
 
@@ -42,7 +42,7 @@ QUICK = {"epochs": 1}
 
 
 def pieces(data, units, name="digits"):
-    return [Piece(Source(name), data, unit) for unit in units]
+    return [SweepTask(DatasetSource(name), data, unit) for unit in units]
 
 
 def timeless(record):

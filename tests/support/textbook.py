@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import sqrtm
 
-# Naive ----------------------------------------------------------------------------------------------------------------
-
 
 class Formula(NamedTuple):
     """A kernel's value and slope in one number, and three settings that may stand in one stack."""
 
     value: Callable[..., float]
     slope: Callable[..., float]
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, Any], ...] = ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9})
     radial: bool = True
 
 
@@ -26,7 +24,6 @@ KERNELS = {
     "gaussian": Formula(
         lambda D, sigma: math.exp(-D / (2 * sigma**2)),
         lambda D, sigma: -math.exp(-D / (2 * sigma**2)) / (2 * sigma**2),
-        ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9}),
     ),
     "cauchy": Formula(
         lambda D, sigma: 1 / (1 + sigma * D),
@@ -55,7 +52,7 @@ class Setting(NamedTuple):
     incoherence_weight: float = 1.0
 
 
-# Vectors and distances ------------------------------------------------------------------------------------------------
+# Vectors and distances
 
 
 def inner(a, b):
@@ -84,7 +81,7 @@ def outer(a, b):
     return np.array([[float(ai) * float(bj) for bj in b] for ai in a])
 
 
-# Objective ------------------------------------------------------------------------------------------------------------
+# Objective
 
 
 def kernel_terms(setting, W, x, y):
@@ -187,7 +184,7 @@ def per_sample_squares(setting, W, X, Y, codes, sizes):
     return sum(each) / len(each)
 
 
-# Solver ---------------------------------------------------------------------------------------------------------------
+# Solver
 
 SCHEDULES = {
     "constant": lambda t, decay: 1.0,
@@ -212,7 +209,7 @@ def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon):
     return W, V
 
 
-# Preprocessing --------------------------------------------------------------------------------------------------------
+# Preprocessing
 
 
 def scale(steps, training, rows):
@@ -243,7 +240,7 @@ def _row(step, row):
     return [v / length for v in row] if length > 0 else row
 
 
-# Explanations ---------------------------------------------------------------------------------------------------------
+# Explanations
 
 
 def explanation(value, slope, radial, incoherence, W, x, first, second):
@@ -272,7 +269,7 @@ def cosine(a, b):
     return inner(a, b) / lengths if lengths else 0.0
 
 
-# Slow accuracy --------------------------------------------------------------------------------------------------------
+# Slow accuracy
 # Accuracies by loops over rows and by argmax, to check the fast ones against.
 
 
@@ -319,7 +316,7 @@ def slow_accuracies(scores, own, is_seen, constant):
     return tuple(sides)
 
 
-# Slow class means -----------------------------------------------------------------------------------------------------
+# Slow class means
 # Class means as a textbook writes them: row by row and class by class, in float64, with explicit inverses.
 
 
@@ -369,7 +366,7 @@ class SlowClassMeans:
             targets = np.array([unit(self.M[c]) for c, _ in self.Y])
             self.slope = 1.0 if plain else max(0.0, np.sum(own * targets) / np.sum(own * own))
             self.rest = targets - self.slope * own
-        self.kept = np.array([self.hat(x) for x in X[list(rows_kept)]])
+        self.kept = np.array([self.unit_row(x) for x in X[list(rows_kept)]])
         self.kept = self.kept if diagonal else self.kept.astype(np.float16).astype(float)
 
     def scale(self, x):
@@ -384,7 +381,7 @@ class SlowClassMeans:
     def shared(self, row):
         return self.whitening @ (self.scale(row) - self.signature_mean)
 
-    def hat(self, x):
+    def unit_row(self, x):
         return unit(self.whitening @ (self.scale(x) - self.g))
 
     def m(self, row):
@@ -406,7 +403,7 @@ class SlowClassMeans:
         return np.mean(cosines[: max(1, int(self.s.crowding_share * len(cosines)))])
 
     def score(self, x, u):
-        return self.hat(x) @ u - (self.s.crowding * self.crowding(u) if self.s.crowding else 0.0)
+        return self.unit_row(x) @ u - (self.s.crowding * self.crowding(u) if self.s.crowding else 0.0)
 
     def variance(self, at, known):
         """What the process does not know at a scaled signature, from these others."""
@@ -414,7 +411,7 @@ class SlowClassMeans:
         near = np.array([self.k(at, b) for b in known])
         return self.k(at, at) - near @ np.linalg.inv(K) @ near
 
-    def firmness(self, row):
+    def certainty(self, row):
         """How much surer it is of this signature than it was of a training class that is left out."""
         Y = [y for _, y in self.Y]
         usual = np.median([self.variance(Y[i], Y[:i] + Y[i + 1 :]) for i in range(len(Y))])

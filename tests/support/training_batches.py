@@ -13,9 +13,9 @@ from zskl.training.objective import BALANCES, LOSSES, Objective
 SHAPES = {"C<p": (3, 5), "C=p": (4, 4), "C>p": (7, 4)}  # (C, p): either algebraic form, and the border
 VARIANTS = [  # the softmax has no balance, whatever is set, and the polynomial kernel no incoherence
     (kernel, loss, balance, incoherence, shape)
-    for kernel, loss, balance in itertools.product(kernels.names(), LOSSES, BALANCES)
+    for kernel, loss, balance in itertools.product(textbook.KERNELS, LOSSES, BALANCES)
     for incoherence, shape in itertools.product((True, False), ("C<p", "C>p"))
-    if (loss != "softmax" or balance == "sizes") and (kernel != "polynomial" or incoherence)
+    if (loss != "softmax" or balance == "sizes") and (kernels.get(kernel).radial or incoherence)
     if balance != "paper" or shape == "C<p"  # its weights differ from those of "sizes" in one number alone
 ]
 REPULSION, TEMPERATURE, ALPHA = (0.5, 1.0, 3.0), (0.3, 0.5, 1.1), (0.2, 1.0, 2.0)  # of the members of a stack

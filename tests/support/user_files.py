@@ -6,8 +6,6 @@ import pandas as pd
 from zskl import datasets
 from zskl.datasets import tables
 
-# Own files ------------------------------------------------------------------------------------------------------------
-
 MAKE = ["data", "make", "birds", "--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"]
 SPECIES = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
 
@@ -43,7 +41,6 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new, 1))
 
 
-# Messy files ----------------------------------------------------------------------------------------------------------
 # A table as people keep it: row numbers, holes, words, truth values, names in other letters, a class of one row.
 
 CHEESES = ("Brie", "Époisses", "Gruyère", "Käse", "Manchego", "Oštiepok", "Ser", "Τυρί", "Сыр", "チーズ")
@@ -73,7 +70,6 @@ def write_cheese(folder, rows=12, seed=0):
     return frame
 
 
-# Tables read ----------------------------------------------------------------------------------------------------------
 # A small table of features, and all that is read from a file of any kind.
 
 FEATURES = "id,length,label,mass\nr1,1.5,ant,2\nr2,-0.25,bee,1e3\nr3,0,ant,7\n"

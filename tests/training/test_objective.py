@@ -15,7 +15,7 @@ from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.metrics import polarisation
 from zskl.training.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _images, _loss, _pull
 
-# Objective ------------------------------------------------------------------------------------------------------------
+# Objective
 
 
 def gradient_error(evaluate, W, h=1e-5):
@@ -172,7 +172,7 @@ def test_scores_equal_the_loop(kernel, incoherence, shape):
         assert_close(together[k], expected, SUMS.double)
 
 
-# Objective forms ------------------------------------------------------------------------------------------------------
+# Objective forms
 # The two algebraic forms of the gradient agree, and so do per-sample second moments with a loop.
 
 
@@ -285,7 +285,7 @@ def test_the_second_moment_check_catches_a_forgotten_penalty():
         check_squares(without_penalty, batch, batch.W)
 
 
-# Objective precision --------------------------------------------------------------------------------------------------
+# Objective precision
 # The objective in single precision and on PyTorch tensors.
 
 
@@ -337,13 +337,12 @@ def test_torch_equals_numpy(kernel, loss, balance, incoherence, shape):
 def dense_loss(torch, setting, W, X, Y, codes, sizes):
     """The objective in PyTorch as METHOD.md states it, every distance from a difference of vectors."""
     n, C = X.shape[0], Y.shape[0]
-    if setting.kernel == "polynomial":
-        values = [(X @ W @ Y.T + setting.parameters["bias"]) ** setting.parameters["degree"]]
-    else:
-        sigma = setting.parameters["sigma"]
+    kernel = kernels.build(setting.kernel, setting.parameters)
+    if kernel.radial:
         D = [((X @ W)[:, None, :] - Y).pow(2).sum(-1), (X[:, None, :] - Y @ W.T).pow(2).sum(-1)]
-        k = {"gaussian": lambda D: torch.exp(-D / (2 * sigma**2)), "cauchy": lambda D: 1 / (1 + sigma * D)}
-        values = [k[setting.kernel](one) for one in (D if setting.incoherence else D[:1])]
+        values = [kernel.value(one) for one in (D if setting.incoherence else D[:1])]
+    else:
+        values = [kernel.value(X @ W @ Y.T)]
     T = torch.nn.functional.one_hot(codes, C).to(X.dtype)
     ones, N = torch.ones_like(sizes), sizes.sum()
     own = {"mean": ones, "paper": ones * N / C, "sizes": sizes, "printed": N * sizes}[setting.balance]
@@ -355,7 +354,7 @@ def dense_loss(torch, setting, W, X, Y, codes, sizes):
         loss = sum((w * (1 - 2 * T) * k).sum() for k in values) / n
     else:
         loss = sum((w * (k - T) ** 2).sum() for k in values) / n
-    if setting.kernel == "polynomial":
+    if not kernel.radial:
         loss = loss + setting.incoherence_weight * ((W.T @ W).pow(2).sum() - torch.trace(W.T @ W))
     return loss
 

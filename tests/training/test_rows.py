@@ -12,14 +12,14 @@ from zskl.training import rows as rowss
 from zskl.training import solver
 from zskl.training.rows import RowFactors, RowsReadOnce, ScaledRows, StreamedRows
 
-# Scaled rows ----------------------------------------------------------------------------------------------------------
+# Scaled rows
 
 ROWS, WIDTH = 203, 12
 
 
 @pytest.fixture
 def no_copies(monkeypatch):
-    monkeypatch.setattr(rowss, "SMALL", 0)
+    monkeypatch.setattr(rowss, "COPY_BYTES", 0)
     monkeypatch.setattr(rowss, "BLOCK_BYTES", 50 * 4 * WIDTH)
 
 
@@ -41,7 +41,7 @@ def test_rows_picked_by_number_are_those_of_the_copy_bit_for_bit(no_copies, prob
     rows = ScaledRows(X, None)
     rows.fit_scaling(scaling)
     assert not rows.copied
-    copy, some = rows.whole(), np.array([7, 202, 9, 0, 11, 9])
+    copy, some = rows.read_all(), np.array([7, 202, 9, 0, 11, 9])
     np.testing.assert_array_equal(rows[some], copy[some])
     np.testing.assert_array_equal(rows[10:60], copy[10:60])
     assert copy.dtype == rows[some].dtype == np.float32
@@ -57,7 +57,7 @@ def test_a_row_that_equals_the_mean_becomes_zero(no_copies):
 def test_small_rows_rows_in_files_and_sparse_rows_are_copied(tmp_path, monkeypatch, problem):
     X = problem[0]
     assert ScaledRows(X, None).copied
-    monkeypatch.setattr(rowss, "SMALL", X.nbytes - 1)
+    monkeypatch.setattr(rowss, "COPY_BYTES", X.nbytes - 1)
     assert not ScaledRows(X, None).copied
     assert ScaledRows(X[1:], None).copied
     np.save(tmp_path / "X.npy", X)
@@ -100,8 +100,8 @@ def test_a_published_method_is_that_of_a_copy(monkeypatch, problem, name):
         return {key: value for key, value in vars(model.fit(X, y, table)).items() if key in model.LEARNED}
 
     copied = learned()
-    monkeypatch.setattr(rowss, "SMALL", 0)
-    monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
+    monkeypatch.setattr(rowss, "COPY_BYTES", 0)
+    monkeypatch.setattr(ScaledRows, "read_all", lambda self: pytest.fail("a copy of all rows was made"))
     for key, value in learned().items():
         if isinstance(value, np.ndarray):
             assert_close(value, copied[key], FIT.single)
@@ -120,7 +120,7 @@ def test_a_method_that_reads_rows_once_makes_no_copy_of_small_ones(monkeypatch, 
         seen.extend(range(*rows.indices(len(X))))
         return read(self, rows)
 
-    monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
+    monkeypatch.setattr(ScaledRows, "read_all", lambda self: pytest.fail("a copy of all rows was made"))
     monkeypatch.setattr(RowsReadOnce, "_read", watched)
     getattr(baselines, name)(random_state=0).fit(X, y, table)
     assert seen == list(range(len(X)))
@@ -142,7 +142,7 @@ def test_slices_measure_the_rows_only_once(no_copies, monkeypatch, problem):
     assert len(rows[:0]) == 0
 
 
-# Streaming ------------------------------------------------------------------------------------------------------------
+# Streaming
 # Training rows that stay in their file: what is read and when, which rows a batch holds, the model that results.
 
 STREAMING_ROWS, STREAMING_WIDTH = 1003, 12
@@ -263,7 +263,7 @@ def test_the_closed_form_in_blocks_is_that_at_once(small, problem_streaming):
     targets = table.loc[y].to_numpy(dtype=np.float32)
     codes = np.arange(STREAMING_ROWS)
     found = rowss.initial_projection("polarised", rows, lambda some: targets[some], codes, 0)
-    expected = solver.polarised(rows._scaling.apply(X), targets, 0)
+    expected = solver.polarise(rows._scaling.apply(X), targets, 0)
     assert found.dtype == np.float32
     assert_close(found, expected, SUMS.single)
     for init in ("uniform", "orthogonal"):
@@ -272,7 +272,7 @@ def test_the_closed_form_in_blocks_is_that_at_once(small, problem_streaming):
         np.testing.assert_array_equal(found, expected)
 
 
-# the model -----------------------------------------------------------------------------------------------------------
+# The model
 
 
 def model(**settings):
@@ -367,7 +367,7 @@ def test_bad_values_and_labels_are_refused(small, problem_streaming, tmp_path):
 
 
 def test_automatic_for_large_mapped_arrays_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(rowss, "HELD", 400)
+    monkeypatch.setattr(rowss, "HELD_BYTES", 400)
     X = np.zeros((40, 5), dtype=np.float32)
     on_disk = mapped(tmp_path, X)
     assert rowss.should_stream("auto", on_disk)

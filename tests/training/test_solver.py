@@ -16,19 +16,19 @@ from zskl.estimators.kernel_classifier import fit_stack
 from zskl.training import solver
 from zskl.training.objective import Objective
 from zskl.training.solver import (
+    CHECK_EVERY,
     INITIALISATIONS,
-    LOOK_EVERY,
     SCHEDULES,
     State,
     batch_indices,
+    draw_orthogonal,
+    draw_uniform,
     minimise,
-    orthogonal,
-    polarised,
+    polarise,
     start_state,
-    uniform,
 )
 
-# Solver ---------------------------------------------------------------------------------------------------------------
+# Solver
 
 N, D, P, C = 23, 5, 4, 3
 RUN = {"n_rows": N, "batch_size": 4, "seed": 7, "learning_rate": 0.01}
@@ -218,7 +218,7 @@ def test_second_moments_are_named():
     assert solver.SECOND_MOMENTS == ("batch", "per_sample")
 
 
-# Initialisation -------------------------------------------------------------------------------------------------------
+# Initialisation
 # Where a projection starts: the range, the orthogonality and the optimality that each initialisation claims.
 
 
@@ -253,7 +253,7 @@ def test_torch_equals_numpy_initialisation(name):
 
 def test_uniform_lies_in_the_authors_range():
     d = 200
-    W = uniform(np.empty((1, d)), np.empty((1, 300)), 0)
+    W = draw_uniform(np.empty((1, d)), np.empty((1, 300)), 0)
     assert W.min() >= 0
     assert W.max() < 2 / d
     np.testing.assert_allclose(W.mean(), 1 / d, rtol=0.01)
@@ -268,13 +268,13 @@ def check_orthonormal(W):
 
 @pytest.mark.parametrize(("d", "p"), [(9, 4), (4, 4), (3, 8), (5, 1)])
 def test_orthogonal_has_orthonormal_columns_or_rows(d, p):
-    W = orthogonal(np.empty((1, d)), np.empty((1, p)), 1)
+    W = draw_orthogonal(np.empty((1, d)), np.empty((1, p)), 1)
     assert W.shape == (d, p)
     check_orthonormal(W)
 
 
 def test_the_orthogonality_check_catches_a_scaled_column():
-    W = orthogonal(np.empty((1, 9)), np.empty((1, 4)), 1)
+    W = draw_orthogonal(np.empty((1, 9)), np.empty((1, 4)), 1)
     W[:, 2] *= 1.001
     with pytest.raises(AssertionError):
         check_orthonormal(W)
@@ -282,14 +282,14 @@ def test_the_orthogonality_check_catches_a_scaled_column():
 
 def test_orthogonal_is_drawn_without_a_preferred_direction():
     """The mean over seeds goes to zero only if the signs of the QR decomposition are put right."""
-    mean = np.mean([orthogonal(np.empty((1, 3)), np.empty((1, 3)), seed) for seed in range(2000)], axis=0)
+    mean = np.mean([draw_orthogonal(np.empty((1, 3)), np.empty((1, 3)), seed) for seed in range(2000)], axis=0)
     assert np.abs(mean).max() < 5 * (1 / 3 / 2000) ** 0.5
 
 
 def test_polarised_is_the_best_direction():
     """Of all W of one length, none polarises the linear kernel XWYᵀ more, whatever λ."""
     X, targets, codes, Y = problem_initialisation()
-    W = polarised(X, targets, 0)
+    W = polarise(X, targets, 0)
 
     def polarisation(W, repulsion):
         K = X @ (W / np.linalg.norm(W)) @ Y.T
@@ -307,17 +307,17 @@ def test_polarised_is_the_best_direction():
 
 def test_polarised_has_the_least_squares_length():
     X, targets, *_ = problem_initialisation()
-    W = polarised(X, targets, 0)
+    W = polarise(X, targets, 0)
     factors = np.linspace(0.5, 1.5, 1001)
     errors = [np.sum((a * X @ W - targets) ** 2) for a in factors]
     assert factors[np.argmin(errors)] == pytest.approx(1.0, abs=1e-9)
 
 
 def test_polarised_of_nothing_is_zero():
-    np.testing.assert_array_equal(polarised(np.zeros((5, 3)), np.ones((5, 2)), 0), 0)
+    np.testing.assert_array_equal(polarise(np.zeros((5, 3)), np.ones((5, 2)), 0), 0)
 
 
-# Divergence -----------------------------------------------------------------------------------------------------------
+# Divergence
 # A run that has left for infinity is told from one that learns, also where the loss itself stays bounded.
 
 DATA = datasets.load("digits")
@@ -378,7 +378,7 @@ LONG = {"n_rows": 100, "batch_size": 1, "seed": 0, "learning_rate": 1e-3, "epoch
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2e6, -2e6])
-@pytest.mark.parametrize("at", [0, 1, LOOK_EVERY - 1, LOOK_EVERY, 37, 150, 199])
+@pytest.mark.parametrize("at", [0, 1, CHECK_EVERY - 1, CHECK_EVERY, 37, 150, 199])
 def test_the_step_of_a_divergence_is_found_and_the_others_go_on(at, value):
     step, state = failing({1: at}, value)
     found = minimise(step, state, **LONG)
@@ -403,7 +403,7 @@ def test_a_run_stops_when_all_members_are_gone():
     step, state = failing({0: 10, 1: 50, 2: 37}, np.nan)
     found = minimise(step, state, **LONG)
     assert found.diverged.tolist() == [10, 50, 37]
-    assert 50 < found.state.steps <= 50 + LOOK_EVERY
+    assert 50 < found.state.steps <= 50 + CHECK_EVERY
     assert len(found.objective) == found.state.steps
 
 

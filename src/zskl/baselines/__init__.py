@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from zskl.baselines._baseline import Baseline
 from zskl.baselines.ale import ALE
 from zskl.baselines.cmt import CMT, CMTStar
 from zskl.baselines.cnzsl import CNZSL
@@ -19,7 +20,6 @@ from zskl.baselines.sae import SAE
 from zskl.baselines.sje import SJE
 from zskl.baselines.sse import SSE
 from zskl.baselines.sync import SynC
-from zskl.estimators.base import ZeroShotClassifier
 
 __all__ = [
     "ALE",
@@ -41,7 +41,7 @@ __all__ = [
     "SynC",
 ]
 
-BASELINES: Mapping[str, type[ZeroShotClassifier]] = {
+BASELINES: Mapping[str, type[Baseline]] = {
     baseline.kind: baseline
     for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, EXEM, CNZSL, Cosine)
 }

@@ -9,21 +9,20 @@ are a shorter run, and one run serves every number of epochs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, resolve_seed, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, resolve_seed, to_numpy
 from zskl._validation import check_count, check_positive
+from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batch_indices
-
-# Descent --------------------------------------------------------------------------------------------------------------
 
 Callback = Callable[[Progress], object]
 Learned = dict[str, Any]
@@ -39,10 +38,10 @@ class Problem(Protocol):
     def step(self, rows: Array) -> Array:
         """The objective () on a batch of rows (n,); writes `gradients`."""
 
-    def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
+    def end_epoch(self, epochs: int) -> NumPyArray | None:
         """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         """What the estimator keeps, as arrays of its own."""
 
 
@@ -85,7 +84,7 @@ def run_descent(
         if gone.any() or not all(bool(xp.all(xp.isfinite(W))) for W in problem.weights):
             step = int(gone.argmax()) if gone.any() else per_epoch - 1
             raise DivergenceError(epoch * per_epoch + step, learning_rate)
-        kept = problem.keep(epoch + 1)
+        kept = problem.end_epoch(epoch + 1)
         if kept is not None:
             index = convert_like(kept, problem.weights[0], "int64")
             problem.weights = [W[index] for W in problem.weights]
@@ -94,7 +93,7 @@ def run_descent(
         yield epoch + 1
 
 
-class DescentClassifier(ZeroShotClassifier):
+class DescentClassifier(Baseline):
     """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
@@ -195,7 +194,7 @@ class DescentClassifier(ZeroShotClassifier):
         )
         for epochs in finished:
             if epochs in wanted:
-                yield epochs, problem.learned()
+                yield epochs, problem.learned_arrays()
 
 
 def signature_coordinates(Y: Array) -> tuple[Array, Array]:
@@ -214,16 +213,17 @@ def signature_coordinates(Y: Array) -> tuple[Array, Array]:
     return convert_like(exact @ basis, Y), convert_like(basis, Y)
 
 
-# Bilinear -------------------------------------------------------------------------------------------------------------
-# F(x, y) = xᵀWy, trained by a loss of the scores: what ALE, DeViSE and SJE share.
-#
-# With S = XWYᵀ (n, C) and G = ∂loss/∂S the gradient of a batch is XᵀGY. A loss only sees S and each row's class.
+# Bilinear maps: what ALE, DeViSE and SJE share
 
 Loss = Callable[[Array, Array, float], tuple[Array, Array]]
 
 
 class BilinearProblem:
-    """W in coordinates of the span of the training signatures, from a normal draw of variance 1/d."""
+    """F(x, y) = xᵀWy under a loss that sees only the scores S = XWYᵀ (n, C) and each row's class.
+
+    With G = ∂loss/∂S the gradient of a batch is XᵀGY. W is in coordinates of the span of the training signatures, and
+    starts from a normal draw of variance 1/d.
+    """
 
     def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
         self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
@@ -237,10 +237,10 @@ class BilinearProblem:
         namespace(X).matmul(X.mT, G @ self.Z, out=self.gradients[0])
         return value
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         return None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         return {"projection_": to_numpy(self.weights[0] @ self.basis.mT)}
 
 
@@ -268,38 +268,20 @@ def balance_gradient(G: Array, own: Array) -> Array:
     return G
 
 
+@baseline
 class BilinearClassifier(DescentClassifier):
     """A bilinear map under one loss, which a subclass sets as `LOSS`."""
 
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     LOSS: ClassVar[Loss]
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.margin = margin
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    margin: float = 1.0
+    batch_size: int = 64
+    epochs: int = 20
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -313,5 +295,3 @@ class BilinearClassifier(DescentClassifier):
 
     def _score_parts(self) -> ScoreParts:
         return ScoreParts(self.projection_)
-
-    projection_: Any

@@ -8,24 +8,20 @@ s = 1/√(curvature · a / n + ridge) the problem in V is nearly round, and L-BF
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import clone
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_numpy
 from zskl.estimators._candidates import softmax
-from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators._inputs import Training
 from zskl.scaling import Scaling
-from zskl.training.rows import ScaledRows
-from zskl.training.solver import DivergenceError
 
-# Linear ---------------------------------------------------------------------------------------------------------------
-
+Weights: TypeAlias = tuple[NumPyArray, NumPyArray]  # W (d, k), b (k,)
 Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → mean over the rows, gradient (n, k)
 PASSES = 100  # over the rows, at most
 TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
@@ -39,9 +35,9 @@ class Rows:
     """Rows in the basis of their own spread: X = rotated @ basisᵀ."""
 
     rotated: Array  # (n, r)
-    basis: np.ndarray[Any, Any]  # (d, r) orthonormal columns, r = min(n, d)
-    energy: np.ndarray[Any, Any]  # (r,) eigenvalues of XᵀX ≥ 0
-    weights: np.ndarray[Any, Any] | None = None  # (n,) of the rows; None: 1 each
+    basis: NumPyArray  # (d, r) orthonormal columns, r = min(n, d)
+    energy: NumPyArray  # (r,) eigenvalues of XᵀX ≥ 0
+    weights: NumPyArray | None = None  # (n,) of the rows; None: 1 each
 
     @property
     def mass(self) -> float:
@@ -70,41 +66,38 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
 
 def row_spectrum(
     X: Any,
-    weights: np.ndarray[Any, Any] | None = None,
-    center: np.ndarray[Any, Any] | None = None,
-    see: Callable[[slice, Array], object] = lambda rows, block: None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    weights: NumPyArray | None = None,
+    center: NumPyArray | None = None,
+    on_block: Callable[[slice, Array], object] = lambda rows, block: None,
+) -> tuple[NumPyArray, NumPyArray]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
-    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `see` is shown each of the
-    `blocks`, for other sums from the same pass.
+    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `on_block` is called
+    with each of the `row_blocks`, for other sums from the same pass.
     """
     n, d = X.shape
     if n < d:
         for part, block in row_blocks(X):
-            see(part, block)
+            on_block(part, block)
         rows = to_numpy(X[:]).astype(np.float64) - (0.0 if center is None else center)
         root = 1.0 if weights is None else np.sqrt(weights)[:, None]
         _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
     products: Array | None = None
     for part, block in row_blocks(X):
-        see(part, block)
+        on_block(part, block)
         block = block if center is None else block - convert_like(center, block)
         heavy = block if weights is None else block * convert_like(weights[part, None], block)
-        product = heavy.T @ block
-        products = product if products is None else _add_part(products, product)
+        if products is None:
+            products = heavy.T @ block
+        else:
+            products += heavy.T @ block
     assert products is not None  # there is at least one row
     energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
     return basis, np.maximum(energy, 0.0)
 
 
-def _add_part(total: Array, part: Array) -> Array:
-    total += part
-    return total
-
-
-def rotate_rows(X: Any, weights: np.ndarray[Any, Any] | None = None) -> Rows:
+def rotate_rows(X: Any, weights: NumPyArray | None = None) -> Rows:
     basis, energy = row_spectrum(X, weights)
     rotated: Array | None = None
     for rows, block in row_blocks(X):
@@ -123,8 +116,8 @@ def minimise_ridge(
     ridge: float,
     curvature: float,
     intercept: bool = True,
-    start: np.ndarray[Any, Any] | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    start: NumPyArray | None = None,
+) -> tuple[NumPyArray, NumPyArray]:
     """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`.
 
     It starts from 0, or with W at `start` (d, k).
@@ -134,7 +127,7 @@ def minimise_ridge(
     scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
     shrinkage = ridge * scale[:, None] ** 2
 
-    def evaluate(flat: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+    def evaluate(flat: NumPyArray) -> tuple[float, NumPyArray]:
         V, b = flat[: r * outputs].reshape(r, outputs), flat[r * outputs :]
         value, slope = loss(X @ convert_like(scale[:, None] * V, X) + (convert_like(b, X) if intercept else 0.0))
         gradient = scale[:, None] * to_numpy(X.T @ slope).astype(np.float64) + shrinkage * V
@@ -152,115 +145,9 @@ def minimise_ridge(
     return W.astype(np.float32), b.astype(np.float32)
 
 
-# Shared fit -----------------------------------------------------------------------------------------------------------
-# Methods whose one fit serves many settings: the work that the settings share is done once.
-#
-# Also the sums and means over classes that closed forms need.
+# Sums over classes
 
 scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
-
-
-class SharedClassifier(ZeroShotClassifier):
-    """A method without steps. A subclass writes `_learn`, `_check_parameters` and `_scores`."""
-
-    READS: ClassVar[type[ScaledRows]] = ScaledRows
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError
-
-    def _learn(self, training: Training) -> Callable[[Self], None]:
-        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
-        raise NotImplementedError
-
-    @refuse_weights
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        callback : callable, default=None
-            Never called, because the method has no steps.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit(X, y, signatures, NO_WEIGHTS)
-
-    def _fit(self, X: Array, y: Any, signatures: Any, weights: WeightArguments) -> Self:
-        with self._all_or_nothing():
-            self._check_parameters()
-            self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        models = [clone(self).set_params(**setting) for setting in settings]
-        for model in models:
-            model._check_parameters()
-        training = models[0]._prepare(X, y, signatures, self.READS)
-        prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
-        finish = models[0]._learn(training)
-        for place, model in enumerate(models):
-            vars(model).update(prepared)
-            finish(model)
-            visit(place, model)
-
-
-class WeightedClassifier(SharedClassifier):
-    """Such a method whose sums over rows take weights."""
-
-    def fit(
-        self,
-        X: Array,
-        y: Any,
-        signatures: Any = None,
-        *,
-        sample_weight: Any = None,
-        class_weight: Any = None,
-        callback: Any = None,
-    ) -> Self:
-        """Learn from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
-        class_weight : {"balanced"}, mapping or None, default=None
-            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
-            rows of each class weigh the same together.
-        callback : callable, default=None
-            Never called, because the method has no steps.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit(X, y, signatures, (sample_weight, class_weight))
 
 
 def class_signatures(training: Training) -> Array:
@@ -275,7 +162,7 @@ def average_signatures(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
     own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
     weights = np.zeros((len(counts), Y.shape[0]))
     np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
-    return Y.combined(weights) if is_sparse_rows(Y) else convert_like(weights, Y) @ Y
+    return Y.combine(weights) if is_sparse_rows(Y) else convert_like(weights, Y) @ Y
 
 
 def class_membership(training: Training) -> Array:
@@ -284,17 +171,17 @@ def class_membership(training: Training) -> Array:
     return namespace(training.Y).astype(training.codes[:, None] == classes[None, :], training.Y.dtype)
 
 
-def sum_by_class(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
+def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] | None = None) -> Array:
     """(C, d) the sum of the training rows of each class, each times its weight.
 
-    Or that of what `of` makes of rows (m, d) and their classes (m,).
+    Or that of what `transform` makes of rows (m, d) and their classes (m,).
     """
     X = training.X
     if is_sparse_rows(X):
-        assert of is None  # methods that take sparse rows add these up as they are
-        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), training.weights)
+        assert transform is None  # methods that take sparse rows add these up as they are
+        added: Array = X.sum_by_class(to_numpy(training.codes), len(training.sizes), training.weights)
         return added
-    sums = ClassSums(training, of)
+    sums = ClassSums(training, transform)
     for rows, block in row_blocks(X):
         sums.add(rows, block)
     return sums.found
@@ -303,15 +190,15 @@ def sum_by_class(training: Training, of: Callable[[Array, Array], Array] | None 
 def class_sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
     """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
     sums = ClassSums(training)
-    basis, energy = row_spectrum(training.X, training.weights, see=sums.add)
+    basis, energy = row_spectrum(training.X, training.weights, on_block=sums.add)
     return to_numpy(sums.found), basis, energy
 
 
 class ClassSums:
     """`class_sums`, to which dense rows are added block by block."""
 
-    def __init__(self, training: Training, of: Callable[[Array, Array], Array] | None = None) -> None:
-        self._training, self._of = training, of
+    def __init__(self, training: Training, transform: Callable[[Array, Array], Array] | None = None) -> None:
+        self._training, self._transform = training, transform
         self._sums: Array | None = None
 
     def add(self, rows: slice, block: Array) -> None:
@@ -319,7 +206,7 @@ class ClassSums:
         classes = convert_like(np.arange(len(self._training.sizes)), block, "int64")
         own = namespace(block).astype(classes[:, None] == codes[None, :], block.dtype)
         own = own if weights is None else own * convert_like(weights[None, rows], block)
-        part = own @ (block if self._of is None else self._of(block, codes))
+        part = own @ (block if self._transform is None else self._transform(block, codes))
         self._sums = part if self._sums is None else self._sums + part
 
     @property
@@ -328,27 +215,15 @@ class ClassSums:
         return self._sums
 
 
-# Logistic -------------------------------------------------------------------------------------------------------------
-# Logistic regression with many outputs: seen classes, which exclude each other, or attributes, which do not.
-#
-#     min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
-#
-# with p the softmax over the classes, or one sigmoid for each attribute. Strictly convex in W: no seed, no schedule.
+def logistic_path(training: Training) -> Callable[[float], Weights]:
+    """C → the multinomial regression of the seen classes, fitted once for each C.
 
-Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, k), b (k,)
+    min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
 
-
-def fit_path(training: Training) -> Callable[[float], Weights]:
-    """C → the multinomial regression of the seen classes, fitted once for each C."""
+    Strictly convex in W: no seed, no schedule.
+    """
     rows = rotate_rows(training.X, training.weights)
-    known: dict[float, Weights] = {}
-
-    def at(C: float) -> Weights:
-        if C not in known:
-            known[C] = fit_multinomial(rows, class_membership(training), C)
-        return known[C]
-
-    return at
+    return cache(lambda C: fit_multinomial(rows, class_membership(training), C))
 
 
 def fit_multinomial(rows: Rows, targets: Array, C: float) -> Weights:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
 from zskl.estimators.base import add_standardized
 
@@ -30,44 +31,16 @@ def _rank_weights(classes: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.concatenate([[0.0], np.cumsum(1 / ranks) / ranks])
 
 
+@baseline
 class ALE(BilinearClassifier):
     """Attribute label embedding: a bilinear map under a loss that weighs violations by rank.
 
     Scores are xᵀWy. W minimises the weighted ranking loss by mini-batch descent with momentum.
 
-    Parameters
-    ----------
-    margin : float, default=1.0
-        Margin m > 0 of the loss. W scales with it, so it only matters against the start and the learning rate.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.1
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
-    weight_decay : float, default=0.0
-        Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published.
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
-
     Attributes
     ----------
     projection_ : ndarray of shape (d, p)
         W, in float32.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----

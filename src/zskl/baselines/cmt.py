@@ -1,25 +1,24 @@
-"""CMT, cross-modal transfer: a two-layer network into signature space, where the nearest signature wins."""
+"""CMT, cross-modal transfer: a network into signature space; CMT* first asks whether a sample is of a seen class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count, check_positive
 from zskl.baselines import _linear_models
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import Callback, DescentClassifier, Learned, signature_coordinates
 from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
-from zskl.kernels import squared_distances
+from zskl.kernels import pairwise_distances
 from zskl.training.solver import DivergenceError
-
-# Cmt ------------------------------------------------------------------------------------------------------------------
 
 START = 0.3  # size of the input of tanh at the start, where tanh is nearly linear
 
@@ -51,10 +50,10 @@ class NetworkProblem:
         xp.matmul(X.mT, (E @ B.mT) * (1 - H * H), out=self.gradients[0])
         return value
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         return None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         A, B = self.weights
         return {"hidden_": to_numpy(A).copy(), "output_": to_numpy((B * self.scale) @ self.basis.mT)}
 
@@ -64,12 +63,7 @@ def embed(X: Array, A: Array, B: Array) -> Array:
     return namespace(X).tanh(X @ convert_like(A, X)) @ convert_like(B, X)
 
 
-def signature_distances(F: Array, Y: Array) -> Array:
-    """(n, c) ‖f_i − y_j‖² of embedded rows F (n, p) and signatures Y (c, p)."""
-    xp = namespace(F)
-    return squared_distances(xp.sum(F * F, axis=1)[:, None], F @ Y.mT, xp.sum(Y * Y, axis=1)[None, :])
-
-
+@baseline
 class CMT(DescentClassifier):
     """Cross-modal transfer: a two-layer network into signature space, where the nearest signature wins.
 
@@ -79,24 +73,6 @@ class CMT(DescentClassifier):
     ----------
     hidden : int, default=128
         Units h of the hidden layer.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.3
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -104,10 +80,6 @@ class CMT(DescentClassifier):
         A, in float32.
     output_ : ndarray of shape (h, p)
         B, in float32.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -143,30 +115,12 @@ class CMT(DescentClassifier):
     BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 128,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.3,
-        momentum: float = 0.9,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    hidden: int = 128
+    batch_size: int = 64
+    epochs: int = 20
+    learning_rate: float = 0.3
+    momentum: float = 0.9
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -176,21 +130,17 @@ class CMT(DescentClassifier):
         return NetworkProblem(training, seed, self.hidden)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        return -signature_distances(embed(X, self.hidden_, self.output_), Y)
+        return -pairwise_distances(embed(X, self.hidden_, self.output_), Y)
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         model = super()._restore(header, arrays, known)
         if model.hidden_.shape[1] != len(model.output_):
             raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
         return model
 
-    hidden_: Any
-    output_: Any
 
-
-# Novelty --------------------------------------------------------------------------------------------------------------
-# Is a sample of a seen class at all? Outliers in signature space, by a threshold chosen on held-out classes.
+# Novelty: is a sample of a seen class at all?
 
 HELD_OUT = 5  # hold out one class in five, and one row in five of the other classes, to choose the threshold
 FLOOR = 0.01  # a class has at least this share of the mean spread
@@ -202,8 +152,8 @@ class Trial:
 
     inner: Training
     X: Array  # (n, d) rows held out
-    codes: np.ndarray[Any, Any]  # (n,) index into the inner classes, or for a class held out into Y
-    seen: np.ndarray[Any, Any]  # (n,) whether a row is of an inner class
+    codes: NumPyArray  # (n,) index into the inner classes, or for a class held out into Y
+    seen: NumPyArray  # (n,) whether a row is of an inner class
     Y: Array  # (c, p) signatures of the classes held out
 
 
@@ -222,26 +172,26 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
     inner_rows = np.setdiff1d(np.arange(len(codes)), np.concatenate([seen_rows, unseen_rows]))
     inner_codes = np.searchsorted(kept, codes[inner_rows])
 
-    def at(rows: np.ndarray[Any, Any]) -> Array:
+    def index(rows: NumPyArray) -> Array:
         return convert_like(rows, training.Y, "int64")
 
     return Trial(
         inner=Training(
-            X=training.X[at(inner_rows)],
-            codes=at(inner_codes),
+            X=training.X[index(inner_rows)],
+            codes=index(inner_codes),
             Y=training.Y,
             rows=training.rows[kept],
             counts=training.counts[kept],
             sizes=np.bincount(inner_codes, minlength=len(kept)),
         ),
-        X=training.X[at(np.concatenate([seen_rows, unseen_rows]))],
+        X=training.X[index(np.concatenate([seen_rows, unseen_rows]))],
         codes=np.concatenate([np.searchsorted(kept, codes[seen_rows]), np.searchsorted(held, codes[unseen_rows])]),
         seen=np.arange(len(seen_rows) + len(unseen_rows)) < len(seen_rows),
-        Y=class_signatures(training)[at(held)],
+        Y=class_signatures(training)[index(held)],
     )
 
 
-def class_spreads(F: Array, prototypes: Array, codes: Array) -> np.ndarray[Any, Any]:
+def class_spreads(F: Array, prototypes: Array, codes: Array) -> NumPyArray:
     """(C,) mean ‖f_i − w_l‖² of each class, for embedded rows F (n, p) of classes `codes`: its isometric Gaussian."""
     xp = namespace(F)
     own = to_numpy(xp.sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
@@ -252,12 +202,10 @@ def class_spreads(F: Array, prototypes: Array, codes: Array) -> np.ndarray[Any, 
 
 def novelty_scores(F: Array, prototypes: Array, spread: Array) -> Array:
     """(n,) min_l ‖f_i − w_l‖² / s_l: above a threshold τ, f lies outside the radius √(τ s_l) of every seen class."""
-    return namespace(F).min(signature_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
+    return namespace(F).min(pairwise_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
 
 
-def best_threshold(
-    novel: np.ndarray[Any, Any], right: np.ndarray[Any, Any], codes: np.ndarray[Any, Any], seen: np.ndarray[Any, Any]
-) -> float:
+def best_threshold(novel: NumPyArray, right: NumPyArray, codes: NumPyArray, seen: NumPyArray) -> float:
     """The τ with the highest harmonic mean of the accuracies of seen and unseen classes.
 
     novel (n,) is each row's novelty, right (n,) whether its answer is right once it is sent to the right side.
@@ -276,12 +224,10 @@ def best_threshold(
     return float((n[max(k - 1, 0)] + n[min(k, len(n) - 1)]) / 2)
 
 
-# Cmt star -------------------------------------------------------------------------------------------------------------
-# CMT*: cross-modal transfer that first asks whether a sample is of a seen class at all.
-
 USUAL = 0.95  # share of training rows below the threshold, if there are too few classes to hold one out
 
 
+@baseline
 class CMTStar(CMT):
     """Cross-modal transfer that first asks whether a sample is of a seen class at all.
 
@@ -301,24 +247,6 @@ class CMTStar(CMT):
         Inverse strength of the ridge of the logistic regression.
     hidden : int, default=128
         Units h of the hidden layer of the network.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.3
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -336,10 +264,6 @@ class CMTStar(CMT):
         Its intercepts.
     threshold_ : float
         τ.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -385,34 +309,8 @@ class CMTStar(CMT):
         "threshold_": None,
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        hidden: int = 128,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.3,
-        momentum: float = 0.9,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(
-            hidden=hidden,
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            feature_scaling=feature_scaling,
-            signature_scaling=signature_scaling,
-            signature_mean=signature_mean,
-            device=device,
-            random_state=random_state,
-        )
-        self.C = C
+    _: KW_ONLY
+    C: float = 10.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -425,16 +323,16 @@ class CMTStar(CMT):
         thresholds: dict[int, float] = {}
         failure: DivergenceError | None = None
         if trial is not None:
-            W, b = _linear_models.fit_path(trial.inner)(self.C)
+            W, b = _linear_models.logistic_path(trial.inner)(self.C)
             answers = to_numpy(
                 namespace(trial.X).argmax(trial.X @ convert_like(W, trial.X) + convert_like(b, trial.X), axis=1)
             )
             try:
                 for epochs, learned in super()._train(trial.inner, seed, wanted):
-                    thresholds[epochs] = _judge(trial, learned, answers)
+                    thresholds[epochs] = choose_threshold(trial, learned, answers)
             except DivergenceError as error:
                 failure = error
-        W, b = _linear_models.fit_path(training)(self.C)
+        W, b = _linear_models.logistic_path(training)(self.C)
         prototypes = class_signatures(training)
         for epochs, learned in super()._train(training, seed, wanted, callback):
             if failure is not None and epochs not in thresholds:
@@ -452,7 +350,7 @@ class CMTStar(CMT):
         known = {label: code for code, label in enumerate(self.classes_.tolist())}
         xp = namespace(X)
         F = embed(X, self.hidden_, self.output_)
-        scores = best_row_scores(1 / (1 + signature_distances(F, question.Y)), question.rows)
+        scores = best_row_scores(1 / (1 + pairwise_distances(F, question.Y)), question.rows)
         codes = np.array([known.get(label, -1) for label in question.labels.tolist()])
         if (codes < 0).all():
             return scores
@@ -471,19 +369,13 @@ class CMTStar(CMT):
             raise ValueError(f"its threshold is {value!r}")
         return value
 
-    prototypes_: Any
-    spreads_: Any
-    classifier_: Any
-    intercepts_: Any
-    threshold_: float
 
-
-def _judge(trial: Trial, learned: Learned, answers: np.ndarray[Any, Any]) -> float:
+def choose_threshold(trial: Trial, learned: Learned, answers: NumPyArray) -> float:
     """The threshold for a network trained on the inner rows; `answers` (n,) are those of the inner classifier."""
     inner, weights = trial.inner, (learned["hidden_"], learned["output_"])
     prototypes = class_signatures(inner)
     spread = class_spreads(embed(inner.X, *weights), prototypes, inner.codes)
     F = embed(trial.X, *weights)
-    nearest = to_numpy(namespace(F).argmin(signature_distances(F, trial.Y), axis=1))
+    nearest = to_numpy(namespace(F).argmin(pairwise_distances(F, trial.Y), axis=1))
     right = np.where(trial.seen, answers, nearest) == trial.codes
     return best_threshold(to_numpy(novelty_scores(F, prototypes, spread)), right, trial.codes, trial.seen)

@@ -1,31 +1,33 @@
-"""Adam: steps in units of a gradient's own size, entry by entry.
-
-M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
-"""
+"""CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count, check_flag, check_positive
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures, log_sum_exp, scale_to_unit_length
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
 
-# Adam -----------------------------------------------------------------------------------------------------------------
-
 FIRST_DECAY, SECOND_DECAY, ADAM_EPSILON = 0.9, 0.999, 1e-8
+VARIANCE_FLOOR = 1e-5  # added to variances
+DROP = 0.1  # factor of the rate after every `drop_every` epochs
+LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
 
 
 class Adam:
-    """The moments of the gradients of one array of weights."""
+    """The moments of the gradients of one array of weights: steps in units of a gradient's own size, entry by entry.
+
+    M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
+    """
 
     def __init__(self, W: Array, weight_decay: float) -> None:
         self.weight_decay, self.steps = weight_decay, 0
@@ -47,14 +49,6 @@ class Adam:
         size += ADAM_EPSILON
         size *= 1 - FIRST_DECAY**self.steps
         return self.mean / size
-
-
-# Cnzsl ----------------------------------------------------------------------------------------------------------------
-# CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes.
-
-VARIANCE_FLOOR = 1e-5  # added to variances
-DROP = 0.1  # factor of the rate after every `drop_every` epochs
-LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
 
 
 class ClassNormalisedNetwork:
@@ -125,10 +119,10 @@ class ClassNormalisedNetwork:
         da += xp.sum(G, axis=0, keepdims=True)
         return value, back
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         self.rate = DROP ** (epochs // self.drop_every)
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         """The layers with the class statistics of the training classes inside: a plain network."""
         A, a, B, b, C, c = (to_numpy(layer).astype(np.float64) for layer in self.layers(self.weights[0]))
         S, *first = standardise(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)
@@ -159,6 +153,7 @@ def backpropagate_standardise(G: Array, S: Array, divisor: Array) -> Array:
     return (G - xp.mean(G, axis=0, keepdims=True) - S * xp.mean(G * S, axis=0, keepdims=True)) / divisor
 
 
+@baseline
 class CNZSL(DescentClassifier):
     """Class normalisation: a network maps signatures to prototypes in feature space, normalised over the classes.
 
@@ -179,24 +174,12 @@ class CNZSL(DescentClassifier):
         The number γ > 0 whose square multiplies cosines in the loss.
     weight_decay : float, default=1e-4
         What is added to the gradient for each unit of a weight, ≥ 0.
-    batch_size : int, default=256
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=40
-        Passes over the training rows.
     learning_rate : float, default=1e-3
         Length of a step of Adam at first.
     drop_every : int, default=25
         After every so many epochs the rate becomes a tenth.
     feature_scaling : str, default="sqrt-l2"
         Scaling of the features, see `zskl.scaling`. The cosine divides by the lengths in any case.
-    signature_scaling : str, default="l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -208,10 +191,6 @@ class CNZSL(DescentClassifier):
         C and c, with the second S in them.
     rectified_ : bool
         Whether prototypes are ≥ 0, as all training features were.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -244,7 +223,7 @@ class CNZSL(DescentClassifier):
         },
         {"scale": (5.0,)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+    BOUNDS: ClassVar = {
         "scale": (1.0, 20.0),
         "learning_rate": (1e-5, 1e-2),
         "epochs": (1, 80),
@@ -262,34 +241,16 @@ class CNZSL(DescentClassifier):
     COPIES: ClassVar[bool] = True  # as rows of unit length
     momentum = 0.0  # that of Adam is its own
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 512,
-        scale: float = 5.0,
-        weight_decay: float = 1e-4,
-        batch_size: int = 256,
-        epochs: int = 40,
-        learning_rate: float = 1e-3,
-        drop_every: int = 25,
-        feature_scaling: str = "sqrt-l2",
-        signature_scaling: str = "l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.scale = scale
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.drop_every = drop_every
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    hidden: int = 512
+    scale: float = 5.0
+    weight_decay: float = 1e-4
+    batch_size: int = 256
+    epochs: int = 40
+    learning_rate: float = 1e-3
+    drop_every: int = 25
+    feature_scaling: str = "sqrt-l2"
+    signature_scaling: str = "l2"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -307,7 +268,7 @@ class CNZSL(DescentClassifier):
         return scale_to_unit_length(X) @ convert_like(scale_to_unit_length(relu(P) if self.rectified_ else P), X).T
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         model = super()._restore(header, arrays, known)
         shapes = [getattr(model, name).shape for name in LAYERS]
         (p, h), d = shapes[0], shapes[4][1]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
-
-import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
 from zskl._validation import check_count, check_positive
 from zskl.baselines import _linear_models
-from zskl.baselines._linear_models import WeightedClassifier, class_signatures, scale_to_unit_length
+from zskl.baselines._baseline import WeightedClassifier, baseline
+from zskl.baselines._linear_models import class_signatures, scale_to_unit_length
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
 
 
+@baseline
 class ConSE(WeightedClassifier):
     """Convex combination of semantic embeddings: a sample is a mixture of its most probable seen classes.
 
@@ -32,16 +33,6 @@ class ConSE(WeightedClassifier):
         How many seen classes are combined. A T above the number of seen classes takes them all.
     C : float, default=1.0
         Inverse strength of the ridge of the logistic regression.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -53,10 +44,6 @@ class ConSE(WeightedClassifier):
         Scaled signatures of the seen classes, in float32.
     T_ : int
         The T of the fit.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -79,7 +66,6 @@ class ConSE(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "conse"
-    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
     GRID: ClassVar = add_standardized(
         {
@@ -90,28 +76,14 @@ class ConSE(WeightedClassifier):
         },
         {"C": (3.0,), "signature_scaling": ("center-l2", "standardize-l2")},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"T": (1, 1000), "C": (0.01, 1000.0)}
+    BOUNDS: ClassVar = {"T": (1, 1000), "C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}
     FREE: ClassVar = ("T", "C")
 
-    def __init__(
-        self,
-        T: int = 10,
-        C: float = 1.0,
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.T = T
-        self.C = C
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    T: int = 10
+    C: float = 1.0
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
 
     def _check_parameters(self) -> None:
         check_count("T", self.T)
@@ -119,7 +91,7 @@ class ConSE(WeightedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         seen = to_numpy(class_signatures(training))
-        classifier = _linear_models.fit_path(training)
+        classifier = _linear_models.logistic_path(training)
 
         def finish(model: Self) -> None:
             model.weights_, model.intercept_ = classifier(model.C)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from zskl._arrays import Array, is_sparse_rows, to_numpy
+from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import scale_to_unit_length, sum_by_class
 from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.scaling import Scaling
 from zskl.training.rows import RowsReadOnce, StreamedRows
 
 
-class Cosine(ZeroShotClassifier):
+@baseline
+class Cosine(Baseline):
     """Plain cosine between a row and the signature of a class. Nothing is trained.
 
     For features and signatures with the same columns, from one encoder: CLIP images and captions, or sentence vectors
@@ -34,19 +36,6 @@ class Cosine(ZeroShotClassifier):
     signature_scaling : str, default="none"
         Scaling of the signatures, see `zskl.scaling`. Without signatures it is not used, because class means are means
         of rows that are already scaled.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Examples
     --------
@@ -67,20 +56,9 @@ class Cosine(ZeroShotClassifier):
     }
     LEARNED: ClassVar = {}
 
-    def __init__(
-        self,
-        *,
-        feature_scaling: str = "none",
-        signature_scaling: str = "none",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    feature_scaling: str = "none"
+    signature_scaling: str = "none"
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:

@@ -1,25 +1,25 @@
-"""Binarised attributes, and the score of a class by the posteriors of its attributes: what DAP and IAP share."""
+"""DAP: direct attribute prediction, and what it shares with IAP: binary attributes, and scores by their posteriors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_option, check_positive
 from zskl.baselines import _linear_models
-from zskl.baselines._linear_models import WeightedClassifier, class_signatures, rotate_rows
+from zskl.baselines._baseline import WeightedClassifier, baseline
+from zskl.baselines._linear_models import class_signatures, rotate_rows
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
-
-# Attributes -----------------------------------------------------------------------------------------------------------
 
 THRESHOLDS = ("mean", "median", "matrix-mean")
 
 
-def attribute_thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, Any]:
+def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
     """(p,) the threshold above which an attribute is present, for the seen classes Y (C, p).
 
     It is near the attribute's mean or median, or near the mean of the whole of Y. It lies in the middle between its two
@@ -35,16 +35,16 @@ def attribute_thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, 
     below = np.where(about >= Y, Y, -np.inf).max(axis=0)
     above = np.where(about < Y, Y, np.inf).min(axis=0)
     between = np.isfinite(below) & np.isfinite(above)
-    middle: np.ndarray[Any, Any] = np.where(between, 0.5 * (below + above), about)
+    middle: NumPyArray = np.where(between, 0.5 * (below + above), about)
     return middle
 
 
-def binarise(Y: Array, threshold: np.ndarray[Any, Any]) -> Array:
+def binarise(Y: Array, threshold: NumPyArray) -> Array:
     """(rows, p) 1 where a class has an attribute, else 0."""
     return namespace(Y).astype(convert_like(threshold, Y) < Y, Y.dtype)
 
 
-def class_scores(log_present: Array, log_absent: Array, A: Array, prior: np.ndarray[Any, Any]) -> Array:
+def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
     """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
 
     The logarithms of the posteriors are (n, p), `prior` (p,) is the share of seen classes with an attribute. One that
@@ -58,10 +58,7 @@ def class_scores(log_present: Array, log_absent: Array, A: Array, prior: np.ndar
     return (gain - loss) @ A.T + namespace(loss).sum(loss, axis=1, keepdims=True)
 
 
-# Dap ------------------------------------------------------------------------------------------------------------------
-# DAP: direct attribute prediction.
-
-
+@baseline
 class DAP(WeightedClassifier):
     """Direct attribute prediction: one probabilistic classifier for each attribute.
 
@@ -79,16 +76,8 @@ class DAP(WeightedClassifier):
     threshold : {"mean", "median", "matrix-mean"}, default="mean"
         Which value parts the presence of an attribute from its absence: its mean or median over the seen classes, or,
         as published, the mean of all attributes over these classes.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
     signature_scaling : str, default="none"
         Scaling of the signatures, see `zskl.scaling`. After centring, "matrix-mean" is as good as "mean".
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -100,10 +89,6 @@ class DAP(WeightedClassifier):
         Above it, an attribute counts as present.
     prior_ : ndarray of shape (p,)
         Share of the seen classes that have each attribute.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -125,7 +110,6 @@ class DAP(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "dap"
-    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
     GRID: ClassVar = add_standardized(
         {
@@ -135,28 +119,15 @@ class DAP(WeightedClassifier):
         },
         {"C": (3.0,)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (0.01, 1000.0)}
+    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
     FREE: ClassVar = ("C", "threshold")
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        threshold: str = "mean",
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "none",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.C = C
-        self.threshold = threshold
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    C: float = 1.0
+    threshold: str = "mean"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
+    signature_scaling: str = "none"
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)

@@ -1,15 +1,10 @@
-"""Ridge regression from sparse rows onto classes, without a matrix of the size n × n or d × d.
-
-    A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L,   L (n, C) is 1 where a row is of a class, else 0
-
-The system of the smaller side, d or n, is solved by conjugate gradients: each step multiplies X and Xᵀ with one vector
-for each class. So memory holds the rows, and a few arrays of the size of A.
-"""
+"""ESZSL: an embarrassingly simple approach to zero-shot learning, for dense and for sparse rows."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -18,8 +13,8 @@ from numpy.typing import NDArray
 
 from zskl._arrays import Array, Dense, NumPyArray, SparseRows, convert_like, is_sparse_rows, to_numpy
 from zskl._validation import check_option, check_positive
+from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import (
-    WeightedClassifier,
     average_signatures,
     class_signatures,
     class_sums_and_spectrum,
@@ -29,9 +24,8 @@ from zskl.estimators._inputs import Training
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import RowsReadOnce, ScaledRows
 
-# Sparse ridge ---------------------------------------------------------------------------------------------------------
-
 log = logging.getLogger(__name__)
+TARGETS = ("zero-one", "signs")
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-7  # of each residual, in units of the first one
 STEPS = 1000  # at most
@@ -41,12 +35,15 @@ VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
 def fit_sparse_ridge(
     X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
 ) -> Floats:
-    """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,).
+    """Ridge regression A (d, C) from scaled rows X (n, d) onto their classes `codes` (n,).
 
-    With weights w (n,), rows of X and L count √w.
+        A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L,   L (n, C) is 1 where a row is of a class, else 0
+
+    Conjugate gradients solve the system of the smaller side, d or n, so no matrix n × n or d × d is made. With weights
+    w (n,), rows of X and L count √w.
     """
     root = np.ones(len(X)) if weights is None else np.sqrt(weights)
-    X = X.astype(np.float64).rows_times(root)
+    X = X.astype(np.float64).scale_rows(root)
     n, d = X.shape
     found = np.empty((d, classes))
     width = max(1, VALUES // max(n, d))
@@ -86,12 +83,7 @@ def conjugate_gradient(product: Callable[[Dense], Dense], right: Floats) -> Floa
     return found
 
 
-# Eszsl ----------------------------------------------------------------------------------------------------------------
-# ESZSL: an embarrassingly simple approach to zero-shot learning.
-
-TARGETS = ("zero-one", "signs")
-
-
+@baseline
 class ESZSL(WeightedClassifier):
     """An embarrassingly simple approach: a bilinear map in closed form, with ridges on both sides.
 
@@ -112,25 +104,11 @@ class ESZSL(WeightedClassifier):
         Ridge λ > 0 in signature space.
     targets : {"zero-one", "signs"}, default="zero-one"
         What L has for the classes that a row is not of: 0, or −1 as published.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
     projection_ : ndarray of shape (d, p)
         W, in float32. If the signatures are sparse, (d, C): W without its last factor, the signatures of the C classes.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     References
     ----------
@@ -148,7 +126,6 @@ class ESZSL(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "eszsl"
-    RANDOM: ClassVar[bool] = False
     SPARSE: ClassVar[bool] = True
     READS: ClassVar[type[ScaledRows]] = RowsReadOnce
     SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
@@ -159,30 +136,15 @@ class ESZSL(WeightedClassifier):
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
         "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
     }
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}
+    BOUNDS: ClassVar = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}
     LEARNED: ClassVar = {"projection_": ("d", "p|C")}
     FREE: ClassVar = ("gamma", "lam", "targets")
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        lam: float = 1.0,
-        targets: str = "zero-one",
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.lam = lam
-        self.targets = targets
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    gamma: float = 1.0
+    lam: float = 1.0
+    targets: str = "zero-one"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
 
     def _check_parameters(self) -> None:
         check_positive("gamma", self.gamma)
@@ -236,10 +198,10 @@ class ESZSL(WeightedClassifier):
         return finish
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        met = self._met(Y)
-        return lambda X: X @ convert_like(self.projection_, X) @ met.T
+        factors = self._project_signatures(Y)
+        return lambda X: X @ convert_like(self.projection_, X) @ factors.T
 
-    def _met(self, Y: Array) -> Array:
+    def _project_signatures(self, Y: Array) -> Array:
         """Signatures as the projection meets them: if those of `fit` are sparse, by their products with seen ones."""
         seen = self.signature_table_.select(self.classes_)
         if not is_sparse_rows(seen.matrix):

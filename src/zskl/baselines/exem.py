@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_count, check_option, check_positive
-from zskl.baselines._linear_models import WeightedClassifier, class_signatures, row_spectrum, sum_by_class
-from zskl.baselines.cmt import signature_distances
-from zskl.baselines.sync import pairwise_distances
+from zskl.baselines._baseline import WeightedClassifier, baseline
+from zskl.baselines._linear_models import class_signatures, row_spectrum, sum_by_class
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
+from zskl.kernels import pairwise_distances
 
 DISTANCES = ("euclidean", "standardized")
 NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
 LEAST = 1e-4  # of the widest spread of all rows: what varies less within classes may be rounding, and is not stretched
 
 
+@baseline
 class EXEM(WeightedClassifier):
     """Exemplars: the mean of a class in feature space is predicted from its signature, and the nearest one wins.
 
@@ -43,16 +45,6 @@ class EXEM(WeightedClassifier):
         Ridge λ > 0 of the regression.
     distance : {"standardized", "euclidean"}, default="standardized"
         Whether the distance divides each coordinate by its standard deviation within classes.
-    feature_scaling : str, default="sqrt-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -66,10 +58,6 @@ class EXEM(WeightedClassifier):
         A in these coordinates, in float64.
     sigma_ : float
         The σ of the fit.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -94,7 +82,6 @@ class EXEM(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "exem"
-    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
     GRID: ClassVar = add_standardized(
         {
@@ -107,7 +94,7 @@ class EXEM(WeightedClassifier):
         },
         {"signature_scaling": ("center-l2",)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+    BOUNDS: ClassVar = {
         "n_components": (30, 2000),
         "sigma": (0.1, 30.0),
         "lam": (1e-4, 100.0),
@@ -121,28 +108,12 @@ class EXEM(WeightedClassifier):
     }
     FREE: ClassVar = ("n_components", "sigma", "lam", "distance")
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        sigma: float = 2.0,
-        lam: float = 0.1,
-        distance: str = "standardized",
-        *,
-        feature_scaling: str = "sqrt-center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.sigma = sigma
-        self.lam = lam
-        self.distance = distance
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    n_components: int = 500
+    sigma: float = 2.0
+    lam: float = 0.1
+    distance: str = "standardized"
+    _: KW_ONLY
+    feature_scaling: str = "sqrt-center-l2"
 
     def _check_parameters(self) -> None:
         check_count("n_components", self.n_components)
@@ -158,7 +129,7 @@ class EXEM(WeightedClassifier):
         between = to_numpy(pairwise_distances(Y, Y))
 
         @cache
-        def kernel(sigma: float) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        def kernel(sigma: float) -> tuple[NumPyArray, NumPyArray]:
             energy, vectors = np.linalg.eigh(np.exp(-between / sigma**2))
             return np.maximum(energy, 0.0), vectors
 
@@ -179,12 +150,10 @@ class EXEM(WeightedClassifier):
         Y = convert_like(Y, Y, "float64")  # coefficients can be large, and cancel
         weights = namespace(Y).exp(-pairwise_distances(Y, convert_like(self.signatures_, Y)) / self.sigma_**2)
         exemplars = convert_like(weights @ convert_like(self.coefficients_, Y), X)
-        return -xp.sqrt(
-            signature_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars)
-        )
+        return -xp.sqrt(pairwise_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars))
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         model = super()._restore(header, arrays, known)
         columns = {model.basis_.shape[1], len(model.center_), model.coefficients_.shape[1]}
         if len(columns) > 1:
@@ -196,9 +165,7 @@ class EXEM(WeightedClassifier):
         return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
-def principal_components(
-    training: Training, means: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def principal_components(training: Training, means: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
     """Principal components of the rows (d, r), the widest first, and the mean over classes of the standard deviations
     (r,) of their rows along these, for class means (C, d). Directions in which no row differs are none of them."""
     mass = float(training.sizes.sum())

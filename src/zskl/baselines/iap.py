@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from zskl._arrays import Array, convert_like, namespace, to_numpy
 from zskl._validation import check_option, check_positive
 from zskl.baselines import _linear_models, dap
-from zskl.baselines._linear_models import WeightedClassifier, class_signatures
+from zskl.baselines._baseline import WeightedClassifier, baseline
+from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
@@ -18,6 +20,7 @@ from zskl.estimators.base import add_standardized
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 
 
+@baseline
 class IAP(WeightedClassifier):
     """Indirect attribute prediction: recognise seen classes, and recall their attributes.
 
@@ -35,16 +38,8 @@ class IAP(WeightedClassifier):
     threshold : {"mean", "median", "matrix-mean"}, default="mean"
         Which value parts the presence of an attribute from its absence: its mean or median over the seen classes, or,
         as published, the mean of all attributes over these classes.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
     signature_scaling : str, default="none"
         Scaling of the signatures, see `zskl.scaling`. After centring, "matrix-mean" is as good as "mean".
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -58,10 +53,6 @@ class IAP(WeightedClassifier):
         Above it, an attribute counts as present.
     prior_ : ndarray of shape (p,)
         Share of the seen classes that have each attribute.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     References
     ----------
@@ -79,7 +70,6 @@ class IAP(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "iap"
-    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
     GRID: ClassVar = add_standardized(
         {
@@ -89,7 +79,7 @@ class IAP(WeightedClassifier):
         },
         {"C": (3.0,)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (0.01, 1000.0)}
+    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {
         "weights_": ("d", "C"),
         "intercept_": ("C",),
@@ -99,24 +89,11 @@ class IAP(WeightedClassifier):
     }
     FREE: ClassVar = ("C", "threshold")
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        threshold: str = "mean",
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "none",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.C = C
-        self.threshold = threshold
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    C: float = 1.0
+    threshold: str = "mean"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
+    signature_scaling: str = "none"
 
     def _check_parameters(self) -> None:
         check_positive("C", self.C)
@@ -124,7 +101,7 @@ class IAP(WeightedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        classifier = _linear_models.fit_path(training)
+        classifier = _linear_models.logistic_path(training)
 
         def finish(model: Self) -> None:
             model.threshold_ = dap.attribute_thresholds(Y, model.threshold)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_count, check_positive
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import (
     DescentClassifier,
     Learned,
@@ -57,7 +59,7 @@ class LatentProblem:
         self.chosen += xp.sum(xp.astype(best[:, each, own], S.dtype), axis=1)
         return value
 
-    def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
+    def end_epoch(self, epochs: int) -> NumPyArray | None:
         if epochs % self.prune_every:
             return None
         chosen = to_numpy(self.chosen)
@@ -65,10 +67,11 @@ class LatentProblem:
         self.chosen = namespace(self.chosen).zeros_like(self.chosen[: len(kept)])
         return kept if len(kept) < len(chosen) else None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         return {"projections_": to_numpy(self.weights[0] @ self.basis.mT)}
 
 
+@baseline
 class LatEm(DescentClassifier):
     """Latent embeddings: several bilinear maps; the best one scores.
 
@@ -86,33 +89,11 @@ class LatEm(DescentClassifier):
     margin : float, default=1.0
         Margin m > 0 of the loss. The maps scale with it, so it only matters against the start and the learning
         rate.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.1
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
     projections_ : ndarray of shape (k, d, p)
         The maps W_k that are left, in float32.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -149,36 +130,15 @@ class LatEm(DescentClassifier):
     BOUNDS: ClassVar = {"n_maps": (1, 8), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
 
-    def __init__(
-        self,
-        *,
-        n_maps: int = 2,
-        prune_every: int = 5,
-        prune_below: float = 0.05,
-        margin: float = 1.0,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.1,
-        momentum: float = 0.9,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_maps = n_maps
-        self.prune_every = prune_every
-        self.prune_below = prune_below
-        self.margin = margin
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    n_maps: int = 2
+    prune_every: int = 5
+    prune_below: float = 0.05
+    margin: float = 1.0
+    batch_size: int = 64
+    epochs: int = 20
+    learning_rate: float = 0.1
+    momentum: float = 0.9
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -198,5 +158,3 @@ class LatEm(DescentClassifier):
         for W in others:
             best = xp.maximum(best, (X @ W) @ Y.mT)
         return best
-
-    projections_: Any

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
 from zskl._validation import check_option, check_positive
+from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import (
-    WeightedClassifier,
     class_signatures,
     class_sums_and_spectrum,
     row_spectrum,
@@ -23,6 +24,7 @@ from zskl.training.rows import RowsReadOnce, ScaledRows
 DIRECTIONS = ("to-signatures", "to-features")
 
 
+@baseline
 class SAE(WeightedClassifier):
     """Semantic auto-encoder: one map encodes features as signatures, and its transpose decodes them.
 
@@ -39,16 +41,6 @@ class SAE(WeightedClassifier):
         Weight λ > 0 of the encoder against the decoder.
     direction : {"to-features", "to-signatures"}, default="to-features"
         "to-signatures" compares xᵀW with y, "to-features" compares x with Wy.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -56,10 +48,6 @@ class SAE(WeightedClassifier):
         W, in float32.
     direction_ : str
         The direction of the fit.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     References
     ----------
@@ -76,7 +64,6 @@ class SAE(WeightedClassifier):
     """
 
     kind: ClassVar[str] = "sae"
-    RANDOM: ClassVar[bool] = False
     READS: ClassVar[type[ScaledRows]] = RowsReadOnce
     SUMMARY: ClassVar[str] = "Semantic auto-encoder: one map there and back"
     GRID: ClassVar = {
@@ -85,28 +72,14 @@ class SAE(WeightedClassifier):
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
         "signature_scaling": ("center-l2", "sqrt-center-l2", "l2", "standardize-l2"),
     }
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-4, 1e6)}
+    BOUNDS: ClassVar = {"lam": (1e-4, 1e6)}
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}
     FREE: ClassVar = ("lam", "direction")
 
-    def __init__(
-        self,
-        lam: float = 1.0,
-        direction: str = "to-features",
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.lam = lam
-        self.direction = direction
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    lam: float = 1.0
+    direction: str = "to-features"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
 
     def _check_parameters(self) -> None:
         check_positive("lam", self.lam)

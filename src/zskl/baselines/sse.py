@@ -1,24 +1,31 @@
-"""Points as convex combinations of others: one quadratic programme over the simplex for each point, all at once."""
+"""SSE, semantic similarity embedding: classes and samples are mixtures of seen classes.
+
+π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Collection, Iterator
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
-from zskl._arrays import Array, convert_like, namespace, resolve_seed, runs_on_gpu, to_numpy
-from zskl._validation import check_count, check_option, check_positive
+from zskl._arrays import Array, convert_like, namespace, runs_on_gpu, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines._baseline import baseline
+from zskl.baselines._descent import Callback, DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures
-from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier, add_standardized
+from zskl.estimators._inputs import Training
+from zskl.estimators.base import add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
 
-# Simplex --------------------------------------------------------------------------------------------------------------
-
-PASSES = 5000  # at most
+EMBEDDINGS = ("intersection", "relu")
+ROWS = 128  # in a block
+ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
+SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
+PASSES = 5000  # at most, to find a mixture
 TOLERANCE = 1e-9  # of the largest change of a weight in one pass
 
 
@@ -59,16 +66,6 @@ def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:
         if change < TOLERANCE:
             break
     return A
-
-
-# Similarity -----------------------------------------------------------------------------------------------------------
-# SSE's core: similarities of samples to seen classes by common features, and the margins they are trained for.
-#
-# π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
-
-EMBEDDINGS = ("intersection", "relu")
-ROWS = 128  # in a block
-ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
 
 
 def split_by_sign(X: Array, signed: bool) -> Array:
@@ -161,7 +158,7 @@ class SimilarityProblem:
         value = value + 0.5 * self.ridge * xp.sum(now * now)
         return xp.reshape(value, (1,)), (self.units * gradient)[None], None
 
-    def learned(self, W: Array) -> dict[str, Any]:
+    def learned_arrays(self, W: Array) -> Learned:
         now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
         return {
             "weights_": now[0].copy(),
@@ -187,13 +184,8 @@ def _row_blocks(X: Array, V: Array) -> Iterator[slice]:
         yield slice(start, start + height)
 
 
-# Sse ------------------------------------------------------------------------------------------------------------------
-# SSE: semantic similarity embedding.
-
-SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
-
-
-class SSE(ZeroShotClassifier):
+@baseline
+class SSE(DescentClassifier):
     """Semantic similarity embedding: classes and samples are mixtures of seen classes.
 
     A class is a point z of the simplex, a sample is described by the features it has in common with each seen
@@ -222,20 +214,8 @@ class SSE(ZeroShotClassifier):
         Weight ≥ 0 of the margins of class means against those of rows.
     ridge : float, default=1e-4
         Weight ≥ 0 of the squared lengths of w and v.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=5
-        Passes over the training rows.
     learning_rate : float, default=0.1
         Length of a step, in units of what w and v start from.
-    feature_scaling : str, default="l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
     random_state : int, RandomState or None, default=None
         Seed of the batches. None takes another seed in every fit.
 
@@ -251,10 +231,6 @@ class SSE(ZeroShotClassifier):
         The γ of the fit.
     embedding_ : str
         The embedding of the fit.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -287,7 +263,7 @@ class SSE(ZeroShotClassifier):
         },
         {"gamma": (1.0,), "alignment": (1.0,), "epochs": (3, 6)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+    BOUNDS: ClassVar = {
         "gamma": (0.01, 30.0),
         "alignment": (0.1, 100.0),
         "epochs": (1, 24),
@@ -299,139 +275,60 @@ class SSE(ZeroShotClassifier):
         "gamma_": None,
         "embedding_": None,
     }
-    FREE: ClassVar = ("epochs",)
+    COPIES: ClassVar[bool] = True  # it splits all rows by sign
+    momentum = 0.0  # the solver's moments are its own
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        embedding: str = "intersection",
-        *,
-        alignment: float = 1.0,
-        ridge: float = 1e-4,
-        batch_size: int = 64,
-        epochs: int = 5,
-        learning_rate: float = 0.1,
-        feature_scaling: str = "l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.embedding = embedding
-        self.alignment = alignment
-        self.ridge = ridge
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
-
-    @refuse_weights
-    def fit(
-        self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Progress], object] | None = None
-    ) -> Self:
-        """Learn w and v from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        callback : callable, default=None
-            Called with a `Progress` after each step. Its projection is (w, v) in units of where they started.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        with self._all_or_nothing():
-            self._train([self], X, y, signatures, callback=callback)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        """One run that serves every number of epochs among the settings."""
-        models = [clone(self).set_params(**setting) for setting in settings]
-        per_epoch = len(y) // min(check_count("batch_size", self.batch_size), len(y))
-        try:
-            self._train(models, X, y, signatures, visit)
-        except DivergenceError as error:
-            for place, model in enumerate(models):
-                if error.step < model.epochs * per_epoch:
-                    visit(place, error)
+    gamma: float = 1.0
+    embedding: str = "intersection"
+    _: KW_ONLY
+    alignment: float = 1.0
+    ridge: float = 1e-4
+    batch_size: int = 64
+    epochs: int = 5
+    learning_rate: float = 0.1
+    feature_scaling: str = "l2"
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_positive("gamma", self.gamma)
         check_option("embedding", self.embedding, EMBEDDINGS)
         check_positive("alignment", self.alignment, zero_allowed=True)
         check_positive("ridge", self.ridge, zero_allowed=True)
-        check_count("batch_size", self.batch_size)
-        check_count("epochs", self.epochs)
-        check_positive("learning_rate", self.learning_rate)
 
     def _train(
-        self,
-        models: Sequence[Self],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object] | None = None,
-        callback: Callable[[Progress], object] | None = None,
-    ) -> None:
-        """One run that fits all models, which differ in epochs only."""
-        for model in models:
-            model._check_parameters()
-        last = max(models, key=lambda model: model.epochs)
-        training = last._prepare(X, y, signatures)
-        prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
-        seed = resolve_seed(last.random_state)
-        problem = SimilarityProblem(training, last.gamma, last.embedding, last.alignment, last.ridge)
+        self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None
+    ) -> Iterator[tuple[int, Learned]]:
+        problem = SimilarityProblem(training, self.gamma, self.embedding, self.alignment, self.ridge)
         total, steps = 0 * problem.start, 0
+        found: list[tuple[int, Learned]] = []
 
         def after_step(progress: Progress) -> None:
             nonlocal total, steps
             total, steps = total + progress.projection, steps + 1
             if callback is not None:
                 callback(progress)
-            if not progress.epoch_ends:
-                return
-            for place, model in enumerate(models):
-                if model.epochs == progress.epoch + 1:
-                    model.__dict__.update(prepared | problem.learned(total / steps))
-                    if visit is not None:
-                        visit(place, model)
-            total, steps = 0 * problem.start, 0
+            if progress.epoch_ends:
+                if progress.epoch + 1 in wanted:
+                    found.append((progress.epoch + 1, problem.learned_arrays(total / steps)))
+                total, steps = 0 * problem.start, 0
 
         solution = solver.minimise(
             problem.step,
             solver.start_state(problem.start),
             n_rows=training.X.shape[0],
-            batch_size=last.batch_size,
-            epochs=last.epochs,
+            batch_size=self.batch_size,
+            epochs=max(wanted),
             seed=seed,
-            learning_rate=last.learning_rate,
+            learning_rate=self.learning_rate,
             smoothing=SMOOTHING,
             epsilon=EPSILON,
             callback=after_step,
         )
-        if solution.diverged[0] >= 0:
-            raise DivergenceError(int(solution.diverged[0]), last.learning_rate)
+        failed = int(solution.diverged[0])
+        per_epoch = training.X.shape[0] // min(self.batch_size, training.X.shape[0])
+        yield from (pair for pair in found if failed < 0 or pair[0] * per_epoch <= failed)
+        if failed >= 0:
+            raise DivergenceError(failed, self.learning_rate)
 
     def _scores(self, X: Array, Y: Array) -> Array:
         w, V = self.weights_.reshape(-1), self.thresholds_.reshape(len(self.thresholds_), -1)

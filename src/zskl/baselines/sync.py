@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_option, check_positive
+from zskl.baselines._baseline import SharedFitClassifier, baseline
 from zskl.baselines._linear_models import (
     Loss,
     Rows,
-    SharedClassifier,
     class_membership,
     class_signatures,
     log_sum_exp,
@@ -22,6 +23,7 @@ from zskl.baselines._linear_models import (
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
+from zskl.kernels import pairwise_distances
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended
@@ -29,7 +31,8 @@ CLOSE = 3e-3  # how much of the objective may be smoothing in the end
 RCOND = 1e-6
 
 
-class SynC(SharedClassifier):
+@baseline
+class SynC(SharedFitClassifier):
     """Synthesised classifiers: the classifier of a class mixes those of phantom classes nearby.
 
     Nearness is in signature space, and each seen class has a phantom b_r::
@@ -51,16 +54,6 @@ class SynC(SharedClassifier):
         Width σ > 0 of the similarity.
     loss : {"one-vs-other", "structured"}, default="one-vs-other"
         The loss of the classifiers of the seen classes.
-    feature_scaling : str, default="l2-center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
@@ -70,10 +63,6 @@ class SynC(SharedClassifier):
         v, in float64.
     sigma_ : float
         The σ of the fit.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -96,7 +85,6 @@ class SynC(SharedClassifier):
     """
 
     kind: ClassVar[str] = "sync"
-    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
     GRID: ClassVar = add_standardized(
         {
@@ -108,30 +96,15 @@ class SynC(SharedClassifier):
         },
         {"lam": (3e-4, 1e-3), "signature_scaling": ("center-l2", "standardize-l2")},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
+    BOUNDS: ClassVar = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")
 
-    def __init__(
-        self,
-        lam: float = 1e-3,
-        sigma: float = 1.0,
-        loss: str = "one-vs-other",
-        *,
-        feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.lam = lam
-        self.sigma = sigma
-        self.loss = loss
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    lam: float = 1e-3
+    sigma: float = 1.0
+    loss: str = "one-vs-other"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
 
     def _check_parameters(self) -> None:
         check_positive("lam", self.lam)
@@ -143,13 +116,13 @@ class SynC(SharedClassifier):
         distances = pairwise_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
         own, rows = class_membership(training), rotate_rows(training.X)
         C = len(phantoms)
-        solvers: dict[str, Callable[[float], np.ndarray[Any, Any]]] = {
+        solvers: dict[str, Callable[[float], NumPyArray]] = {
             "one-vs-other": lambda lam: minimise_ridge(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[
                 0
             ],
             "structured": lambda lam: fit_structured(rows, own, own @ convert_like(distances, own), lam),
         }
-        known: dict[tuple[float, str], np.ndarray[Any, Any]] = {}
+        known: dict[tuple[float, str], NumPyArray] = {}
 
         def finish(model: Self) -> None:
             key = float(model.lam), str(model.loss)
@@ -171,13 +144,6 @@ class SynC(SharedClassifier):
         return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
-def pairwise_distances(A: Array, B: Array) -> Array:
-    """(a, b) ‖A_i − B_j‖², never below 0."""
-    xp = namespace(A)
-    D = xp.sum(A * A, axis=1)[:, None] - 2 * A @ B.T + xp.sum(B * B, axis=1)
-    return xp.maximum(D, 0 * D)
-
-
 def squared_hinge(signs: Array) -> Loss:
     """Σ_c max(0, 1 − t_c F_c)² and its gradient, for F and signs t (n, C), as a mean over rows."""
     xp = namespace(signs)
@@ -190,7 +156,7 @@ def squared_hinge(signs: Array) -> Loss:
     return loss
 
 
-def fit_structured(rows: Rows, own: Array, margins: Array, lam: float) -> np.ndarray[Any, Any]:
+def fit_structured(rows: Rows, own: Array, margins: Array, lam: float) -> NumPyArray:
     """(d, C) classifiers under the structured loss, with as little smoothing as `CLOSE` asks for."""
     W = None
     for smoothing in SMOOTHING:

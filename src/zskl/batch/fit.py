@@ -260,4 +260,4 @@ def _match_label_type(sums: Sums, table: SignatureTable | None) -> tuple[Sums, S
     if table is None or not all(map(tables.is_whole, [*texts, *theirs])):
         return sums, table
     mine, others = (np.array([int(tables.plain_label(one)) for one in names]) for names in (texts, theirs))
-    return sums.renamed(mine), SignatureTable(others, table.matrix, table.names)
+    return sums.rename_classes(mine), SignatureTable(others, table.matrix, table.names)

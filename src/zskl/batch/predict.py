@@ -437,7 +437,7 @@ def find_shards(folder: PathLike) -> list[Shard]:
     return [Shard.from_path(path) for path in files]
 
 
-def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFolder) -> dict[int, str]:
+def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFile) -> dict[int, str]:
     """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
 
     The last line on a shard counts, and only for the file that it describes. Lines that cannot be read count for
@@ -468,7 +468,7 @@ def predict_folder(
     job: Job,
     shards: Mapping[int, Shard],
     engine: Engine | None,
-    folder: run_folder.LogFolder,
+    folder: run_folder.LogFile,
     started: Callable[[int], object],
     on_progress: Callable[[int, str], object],
 ) -> Generator[tuple[int, int | Failure], None, None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from zskl import datasets
 from zskl.cli._terminal import mention, note
 from zskl.datasets.xlsa17 import DEFAULT_FEATURES, has_feature_files
-from zskl.experiments.sweep import Source
+from zskl.experiments.sweep import DatasetSource
 
 
 def load_dataset(
@@ -21,7 +21,7 @@ def load_dataset(
     return load_source(find_source(name, root, features, signatures, folds))
 
 
-def load_source(source: Source) -> datasets.Dataset:
+def load_source(source: DatasetSource) -> datasets.Dataset:
     """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -35,13 +35,13 @@ def load_source(source: Source) -> datasets.Dataset:
 
 def find_source(
     name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
-) -> Source:
+) -> DatasetSource:
     """Where this dataset comes from, by the options of a command."""
     wanted = pick_features(name, features or [])
     if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
-    return Source(name, None if root is None else str(root), wanted, signatures, folds)
+    return DatasetSource(name, None if root is None else str(root), wanted, signatures, folds)
 
 
 def pick_features(name: str, features: list[str]) -> str | None:

@@ -52,7 +52,7 @@ def compare(
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == "table":
-        for part in filter(None, table.parted()):
+        for part in filter(None, table.split()):
             show_table(draw_comparison(part))
         return
     text = _draw_for_file(table) if format_ == "table" else table.to_text(format_)

@@ -107,7 +107,6 @@ def words(
     """
     from zskl import _files
     from zskl.signatures import sentences
-    from zskl.signatures import sentences as sentencess
     from zskl.signatures import words as source
 
     _files.check_target(out, names, vectors)
@@ -115,11 +114,11 @@ def words(
     if vectors is not None and encoder is None and not template:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
         _files.write_atomically(out, table.to_csv().encode())
-        sentencess.texts_path(out).unlink(missing_ok=True)  # of an earlier table at this place
+        sentences.texts_path(out).unlink(missing_ok=True)  # of an earlier table at this place
     elif encoder is not None and vectors is None:
-        read = sentencess.make_texts(given, template or None)
+        read = sentences.make_texts(given, template or None)
         table = sentences.encode_class_texts(read, encoder, device, not no_cache)
-        sentencess.write_texts(out, table.to_csv().encode(), read, sentencess.encoder_identity(encoder) or encoder)
+        sentences.write_texts(out, table.to_csv().encode(), read, sentences.encoder_identity(encoder) or encoder)
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
     mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")

@@ -13,7 +13,7 @@ from zskl.cli._signals import STOPS, describe_stop
 from zskl.cli._terminal import fail, mention, note, say
 
 if TYPE_CHECKING:
-    from zskl.experiments.sweep import Source
+    from zskl.experiments.sweep import DatasetSource
     from zskl.paper.tables import Written
 
 Part = Literal["zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence", "all"]
@@ -133,19 +133,19 @@ def _report(written: Written, out: Path, ran: int) -> None:
         say(f"  {claim}: {told if any(numbers) else UNTESTED}")
 
 
-def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[Source]:
+def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[DatasetSource]:
     """One for each of the features that are asked for, from the first root that has them; else one for each root that
     has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
     from zskl.cli import _datasets
     from zskl.datasets.fetch import SPLITS
     from zskl.datasets.xlsa17 import find_folder, has_feature_files
-    from zskl.experiments.sweep import Source
+    from zskl.experiments.sweep import DatasetSource
 
     if not has_feature_files(name):
         return [_datasets.find_source(name, None, features)]
     asked = _datasets.list_features(name, features or [])
     if not roots:
-        return [Source(name, None, one) for one in asked] or [Source(name)]
+        return [DatasetSource(name, None, one) for one in asked] or [DatasetSource(name)]
 
     def there(root: Path, file: str) -> bool:
         try:
@@ -156,5 +156,9 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
     found = []
     for one in asked:
         root = next((root for root in roots if there(root, f"{one.removesuffix('.mat')}.mat")), roots[0])
-        found.append(Source(name, str(root), one))
-    return found or [Source(name, str(root)) for root in roots if there(root, SPLITS)] or [Source(name, str(roots[0]))]
+        found.append(DatasetSource(name, str(root), one))
+    return (
+        found
+        or [DatasetSource(name, str(root)) for root in roots if there(root, SPLITS)]
+        or [DatasetSource(name, str(roots[0]))]
+    )

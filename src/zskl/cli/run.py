@@ -18,7 +18,7 @@ from zskl.cli._warnings import collect_messages
 if TYPE_CHECKING:
     from zskl.engines import Engine
     from zskl.experiments.record import Record
-    from zskl.experiments.sweep import Piece
+    from zskl.experiments.sweep import SweepTask
 
 # Of the default methods, those that learn from examples and unlabelled rows.
 TAUGHT = ("class-means",)
@@ -124,14 +124,14 @@ def run(
     from zskl.cli import _datasets
     from zskl.engines import Engine
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments.sweep import Piece
+    from zskl.experiments.sweep import SweepTask
 
     _arrays.check_device(device)
     settings = dict(_options.parse_setting(text) for text in set_ or [])
     names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    plan = sweep.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+    plan = sweep.RunOptions(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
     units, remarks = sweep.plan_units(plan, names, seeds, defaults or ())
     for remark in remarks:
         mention(remark)
@@ -142,11 +142,11 @@ def run(
     for name in dict.fromkeys(dataset):
         source = _datasets.find_source(name, root, features, signatures, folds)
         data = _datasets.load_source(source)
-        pieces += [Piece(source, data, unit) for unit in units]
+        pieces += [SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)
 
 
-def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
+def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """Run them; what is finished is kept, in the folder `out` and the file `json_`."""
     from zskl.experiments import run_folder, sweep
     from zskl.experiments import run_folder as run_folders

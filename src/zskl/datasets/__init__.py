@@ -1,8 +1,7 @@
-"""Datasets by name. To add one, write a file with a `load` and add a line to a registry here."""
+"""Datasets by name. To add one, write a function that returns a `Dataset` in a file here, and name it in `BUNDLED`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,62 +13,16 @@ from zskl.datasets.folder import make
 from zskl.datasets.health import Health, check
 from zskl.datasets.tables import arrays
 from zskl.datasets.toy import make_synthetic
-from zskl.datasets.xlsa17 import has_feature_files
 
 __all__ = ["Dataset", "Health", "check", "letters", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
 
-
-# Row names ------------------------------------------------------------------------------------------------------------
-# What the files of a dataset call its rows: the ids of your own data, the image files of a benchmark.
-
-
-def row_names(
-    name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None, features: str | None = None
-) -> list[str] | None:
-    """Give the name of each row of a dataset.
-
-    Parameters
-    ----------
-    name : str or path-like
-        The dataset, as for `load`.
-    root : path-like, default=None
-        Where a benchmark is; see `load`.
-    features : str, default=None
-        Which feature file of a benchmark; see `load`.
-
-    Returns
-    -------
-    list of str or None
-        One name per row of `load(name, root, features)`, in its order: the ids of your own data, the image files of a
-        benchmark. None if the rows have no names.
-
-    Examples
-    --------
-    >>> from zskl import datasets
-    >>> datasets.row_names("digits") is None
-    True
-    """
-    name = os.fspath(name)
-    if folder.is_dataset(name):
-        return folder.read_row_names(Path(name))
-    if not xlsa17.has_feature_files(name):
-        return None
-    file = xlsa17.choose_features(xlsa17.find_folder(name, root), features)
-    images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")
-    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None
-
-
-# Datasets -------------------------------------------------------------------------------------------------------------
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "letters": (
         letters.load,
         "accented letters described by base letter and mark, drawn from fonts; letters:polish holds out a language",
     ),
-    "digits": (
-        toy.load_digits,
-        "hand-written digits described by seven display segments (ships with scikit-learn)",
-    ),
+    "digits": (toy.load_digits, "hand-written digits described by seven display segments (ships with scikit-learn)"),
     "synthetic": (make_synthetic, "random classes whose features are a linear map of their signatures"),
 }
 
@@ -125,7 +78,7 @@ def load(
         return folder.load_folder(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
-    if has_feature_files(name):
+    if xlsa17.has_feature_files(name):
         if root is not None:
             raise ValueError(f"root is {str(root)!r}, but {name} is a folder itself: leave root out")
         return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
@@ -155,7 +108,43 @@ def names() -> list[tuple[str, str]]:
     Examples
     --------
     >>> from zskl import datasets
-    >>> [name for name, _ in datasets.names()]
-    ['letters', 'digits', 'synthetic', 'AWA1', 'AWA2', 'SUN', 'CUB', 'APY']
+    >>> dict(datasets.names())["CUB"]
+    'birds, 200 classes, 312 attributes (xlsa17)'
     """
     return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())
+
+
+def row_names(
+    name: str | PathLike[str], root: str | PathLike[str] | None = None, features: str | None = None
+) -> list[str] | None:
+    """Give the name of each row of a dataset.
+
+    Parameters
+    ----------
+    name : str or path-like
+        The dataset, as for `load`.
+    root : path-like, default=None
+        Where a benchmark is; see `load`.
+    features : str, default=None
+        Which feature file of a benchmark; see `load`.
+
+    Returns
+    -------
+    list of str or None
+        One name per row of `load(name, root, features)`, in its order: the ids of your own data, the image files of a
+        benchmark. None if the rows have no names.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.row_names("digits") is None
+    True
+    """
+    name = fspath(name)
+    if folder.is_dataset(name):
+        return folder.read_row_names(Path(name))
+    if not xlsa17.has_feature_files(name):
+        return None
+    file = xlsa17.choose_features(xlsa17.find_folder(name, root), features)
+    images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")
+    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None

@@ -1,4 +1,4 @@
-"""The invariants of a dataset. Each check returns the field as it is kept, or raises an error starting with `where`."""
+"""The frozen record of one dataset. It is checked when it is made, so you can rely on what it holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import json
 import logging
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from itertools import combinations
@@ -22,18 +23,23 @@ from numpy.typing import NDArray
 from zskl._arrays import is_sparse, take_rows
 from zskl._display import Shown, list_some
 from zskl._validation import list_values, suggest
-from zskl.datasets import split as split_by_class
-from zskl.datasets.tables.features import Source, Wanted, check_range, choose_columns, to_float32
-from zskl.datasets.tables.labels import find_repeated
-from zskl.signatures import table as tables
-from zskl.signatures.table import CLASS_COLUMN, check_numbers, normalise_names, open_frame, refuse_missing
-
-# Dataset checks -------------------------------------------------------------------------------------------------------
+from zskl.datasets import split
+from zskl.datasets.tables.features import Wanted, check_range, choose_columns, find_repeated, to_float32
+from zskl.datasets.tables.source import Source
+from zskl.signatures.table import (
+    CLASS_COLUMN,
+    Numbering,
+    check_numbers,
+    normalise_names,
+    open_frame,
+    read_table,
+    refuse_missing,
+    warn_about_signatures,
+    with_integer_labels,
+)
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features checked together for finite values: 16 MB
-
-
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -43,195 +49,6 @@ def fold_names(parts: Iterable[str]) -> list[str]:
     folds = [name.removesuffix("_train") for name in names if name.endswith("_train")]
     return sorted((fold for fold in folds if f"{fold}_val" in names), key=lambda fold: (len(fold), fold))
 
-
-def check_features(where: str, X: NDArray[np.generic], checked: bool) -> NDArray[np.float32]:
-    """X as float32, finite. What was `checked` before is not read again."""
-    X = X if isinstance(X, np.memmap) else np.asarray(X)
-    if X.ndim != 2 or not X.size:
-        raise _dataset_error(where, f"X has shape {X.shape}; give a matrix of at least one row and one column")
-    try:
-        with np.errstate(over="ignore"):  # what overflows is infinite and reported below
-            single = np.asanyarray(X, dtype=np.float32)  # X itself if it is float32, also a memory map
-    except (TypeError, ValueError):
-        raise _dataset_error(where, f"X holds {X.dtype} values; give numbers") from None
-    if checked and X.dtype == np.float32:
-        return read_only_view(single)
-    height = max(1, BLOCK_VALUES // single.shape[1])
-    finite = np.ones(len(single), dtype=bool)
-    for start in range(0, len(single), height):
-        finite[start : start + height] = np.isfinite(single[start : start + height]).all(axis=1)
-    if not finite.all():
-        rows = np.flatnonzero(~finite)
-        columns = np.flatnonzero(~np.isfinite(single[rows[0]]))
-        raise _dataset_error(
-            where,
-            f"X is NaN or infinite (as float32) in rows {list_values(rows)}, the first of them in columns "
-            f"{list_values(columns)}; repair or leave out these rows",
-        )
-    return read_only_view(single)
-
-
-def check_labels(where: str, field: str, values: Any) -> NDArray[np.generic]:
-    """Only strings, in form NFC, or only integers. NumPy would turn the list [1, "a"] into strings: objects first."""
-    found = np.asarray(values) if hasattr(values, "dtype") else np.array(list(values), dtype=object)
-    if found.ndim != 1:
-        raise _dataset_error(where, f"{field} has shape {found.shape}; give a vector of labels")
-    if found.dtype.kind not in "iuU":
-        refuse_missing(found, f"{where}: {field}")
-        kinds = {_label_kind(label) for label in found.tolist()}
-        if len(kinds) > 1 or not kinds <= {"str", "int"}:
-            raise _dataset_error(
-                where, f"{field} holds labels of type {' and '.join(sorted(kinds))}; make all strings or all integers"
-            )
-        found = found.astype(np.str_ if kinds == {"str"} else np.int64)
-    return read_only_view(normalise_names(found))
-
-
-def check_signatures(where: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The same table with labels as in y, string column names and values of one float type."""
-    if not isinstance(table, pd.DataFrame) or table.index.nlevels != 1 or not table.size:
-        found = f"a table of shape {table.shape}" if isinstance(table, pd.DataFrame) else type(table).__name__
-        raise _dataset_error(
-            where, f"signatures is {found}; give a pandas DataFrame, index = class, column = attribute"
-        )
-    classes = check_labels(where, "signatures.index", table.index)
-    columns = pd.Index([str(column) for column in table.columns], name=table.columns.name)
-    if columns.has_duplicates:
-        twice = columns[columns.duplicated()].unique()
-        raise _dataset_error(where, f"signatures has several columns named {list_values(twice)}; rename or drop them")
-    if CLASS_COLUMN in columns:
-        raise _dataset_error(
-            where, f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it"
-        )
-    words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
-    if any(words):
-        raise _dataset_error(where, f"signatures is not numeric in columns {list_values(columns[words])}; give numbers")
-    single = all(kind == np.float32 for kind in table.dtypes)
-    values = table.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-    finite = np.isfinite(values)
-    if not finite.all():
-        raise _dataset_error(
-            where,
-            f"signatures is missing or infinite for classes {list_values(classes[~finite.all(axis=1)])} in "
-            f"columns {list_values(columns[~finite.all(axis=0)])}; fill in the values or drop the columns",
-        )
-    index = pd.Index(classes, name=table.index.name)
-    return pd.DataFrame(read_only_view(values.copy()), index=index, columns=columns, copy=False)
-
-
-def check_described(
-    where: str, y: NDArray[np.generic], codes: NDArray[np.int64], class_names: NDArray[np.generic]
-) -> None:
-    """Refuse labels without a row in the signatures, whose code is -1."""
-    missing = list(dict.fromkeys(y[codes < 0].tolist()))
-    if not missing:
-        return
-    mine, table = _label_kind(y[0].item()), _label_kind(class_names[0].item())
-    if mine != table:
-        raise _dataset_error(
-            where,
-            f"y holds {mine} labels such as {list_values(missing[:1])}, signatures.index {table} labels such "
-            f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels",
-        )
-    raise _dataset_error(
-        where,
-        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their rows out",
-    )
-
-
-def check_parts(where: str, given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.int64]]:
-    """Row numbers below n, each once in a part; the required parts share no row, the others are inside trainval."""
-    given = dict(given) if isinstance(given, Mapping) else {}
-    lacking = [part for part in REQUIRED_PARTS if part not in given]
-    if lacking:
-        raise _dataset_error(
-            where, f"parts lacks {list_values(lacking)}; give name → row numbers, an empty list for none"
-        )
-    found = {str(part): np.asarray(rows) for part, rows in given.items()}
-    within: dict[str, NDArray[np.bool_]] = {}  # part → for each row whether it is in it
-    for part, rows in found.items():
-        if rows.ndim != 1 or (rows.dtype.kind not in "iu" and rows.size):
-            raise _dataset_error(
-                where,
-                f"parts[{part!r}] is {rows.dtype} of shape {rows.shape}; give a vector of integer row "
-                "numbers (np.flatnonzero turns a mask into one)",
-            )
-        beyond = rows[(rows < 0) | (rows >= n)]
-        if beyond.size:
-            raise _dataset_error(
-                where, f"parts[{part!r}] names rows {list_values(beyond)}; X has rows 0 to {n - 1}, count from 0"
-            )
-        found[part] = read_only_view(rows.astype(np.int64, copy=False))
-        times = np.bincount(found[part], minlength=n)
-        if times.max() > 1:
-            raise _dataset_error(
-                where, f"parts[{part!r}] repeats rows {list_values(np.flatnonzero(times > 1))}; name each row once"
-            )
-        within[part] = times > 0
-    for one, other in combinations(REQUIRED_PARTS, 2):
-        shared = np.flatnonzero(within[one] & within[other])
-        if shared.size:
-            raise _dataset_error(
-                where, f"parts {one!r} and {other!r} share rows {list_values(shared)}; move each row to one of them"
-            )
-    for part, rows in found.items():
-        outside = rows[~within["trainval"][rows]]
-        if outside.size and part not in REQUIRED_PARTS:
-            raise _dataset_error(
-                where, f"parts[{part!r}] names rows {list_values(outside)} outside trainval; keep folds inside it"
-            )
-    for fold in fold_names(found):
-        part, other = f"{fold}_train", f"{fold}_val"
-        shared = np.intersect1d(found[part], found[other])
-        if shared.size:
-            raise _dataset_error(
-                where, f"parts {part!r} and {other!r} share rows {list_values(shared)}; put each into one of them"
-            )
-    return MappingProxyType(found)
-
-
-def check_class_split(
-    where: str, tested: Mapping[str, NDArray[np.generic]], seen: NDArray[np.generic], unseen: NDArray[np.generic]
-) -> None:
-    """Refuse test rows of the wrong classes. `tested` are the classes with rows in test_seen and test_unseen."""
-    leaked = np.intersect1d(tested["test_unseen"], seen)
-    if leaked.size:
-        raise _dataset_error(
-            where,
-            f"classes {list_values(leaked)} have rows in both trainval and test_unseen; take the rows of an "
-            "unseen class out of trainval",
-        )
-    untrained = np.setdiff1d(tested["test_seen"], seen)
-    if untrained.size:
-        raise _dataset_error(
-            where,
-            f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to test_unseen",
-        )
-    if len(seen) < 2:
-        raise _dataset_error(where, f"trainval has {len(seen)} classes; give rows of at least two")
-    if not len(unseen):
-        raise _dataset_error(where, f"all {len(seen)} classes of signatures have trainval rows; add an unseen class")
-
-
-def read_only_view(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """A read-only view; the caller's own array stays writable."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _label_kind(label: Any) -> str:
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-        return "int"
-    return "str" if isinstance(label, str) else type(label).__name__
-
-
-def _dataset_error(where: str, sentence: str) -> ValueError:
-    return ValueError(f"{where}: {sentence}")
-
-
-# Dataset --------------------------------------------------------------------------------------------------------------
-# The frozen record of one dataset. It is checked when it is made, so you can rely on what it holds.
 
 log = logging.getLogger(__name__)
 
@@ -367,22 +184,48 @@ class Dataset:
         [4]
         """
 
-        return dataset_from_frames(features, labels, signatures, unseen, seed, name)
+        split.check_seed(seed)
+        X, names, y = _read_features(features, labels)
+        _warn_of_identifiers(X, names)
+        table = read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
+        warn_about_signatures(table, signatures)
+        if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
+            table = with_integer_labels(table)
+        with _name_dataset(f"dataset {name!r}"):
+            y = _check_labels("labels", _whole_labels(y))
+            classes = list(dict.fromkeys(_check_labels("the classes of signatures", table.labels).tolist()))
+            codes = np.asarray(pd.Index(classes).get_indexer(pd.Index(y)), dtype=np.int64)
+            _check_described(y, codes, np.asarray(classes))
+        sizes = np.bincount(codes, minlength=len(classes))
+        hidden = split.choose_unseen([str(one) for one in classes], sizes, *_requested_unseen(unseen), seed)
+        columns = table.names or [f"attribute {k}" for k in range(table.matrix.shape[1])]
+        return cls(
+            name=name,
+            X=X,
+            y=y,
+            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=CLASS_COLUMN), list(columns)),
+            parts=split.divide_rows(codes, hidden, seed),
+            feature_names=names,
+        )
 
     def __post_init__(self, checked: bool) -> None:
-        keep, where = object.__setattr__, self._where
-        keep(self, "X", check_features(where, self.X, checked))
-        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
-            raise self._error(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
-        keep(self, "y", check_labels(where, "y", self.y))
-        if len(self.y) != len(self.X):
-            raise self._error(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
-        keep(self, "signatures", check_signatures(where, self.signatures))
-        check_described(where, self.y, self.codes, self.class_names)
-        keep(self, "parts", check_parts(where, self.parts, len(self.X)))
-        tested = {part: self.class_names[np.unique(self.codes[rows])] for part, rows in self.parts.items()}
-        check_class_split(where, tested, self.seen_classes, self.unseen_classes)
+        with _name_dataset(self._where):
+            self._check(checked)
         log.info("%r", self)
+
+    def _check(self, checked: bool) -> None:
+        keep = object.__setattr__
+        keep(self, "X", _check_features(self.X, checked))
+        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+            raise ValueError(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
+        keep(self, "y", _check_labels("y", self.y))
+        if len(self.y) != len(self.X):
+            raise ValueError(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
+        keep(self, "signatures", _check_signatures(self.signatures))
+        _check_described(self.y, self.codes, self.class_names)
+        keep(self, "parts", _check_parts(self.parts, len(self.X)))
+        tested = {part: self.class_names[np.unique(self.codes[rows])] for part, rows in self.parts.items()}
+        _check_class_split(tested, self.seen_classes, self.unseen_classes)
 
     def __repr__(self) -> str:
         n, d = self.X.shape
@@ -429,7 +272,8 @@ class Dataset:
         ((1002, 64), (1002,))
         """
         if part not in self.parts:
-            raise self._error(f"no part {part!r}{suggest(part, self.parts)}: expected one of {list_values(self.parts)}")
+            near, known = suggest(part, self.parts), list_values(self.parts)
+            raise ValueError(f"{self._where}: no part {part!r}{near}: expected one of {known}")
         rows = self.parts[part]
         X, y = take_rows(self.X, rows), self.y[rows]
         return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
@@ -490,51 +334,191 @@ class Dataset:
     def _where(self) -> str:
         return f"dataset {self.name!r}{f' ({self.source})' if self.source else ''}"
 
-    def _error(self, sentence: str) -> ValueError:
-        return ValueError(f"{self._where}: {sentence}")
+
+@contextmanager
+def _name_dataset(where: str) -> Iterator[None]:
+    """Begin the errors of checks with the name of the dataset."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
-# Data frames in memory → a dataset, divided as `zskl data make` divides files.
-
-FEATURES = Source(Path("features"), "features", "")  # what errors call the frame
+# Checks: each returns the field as it is kept, or raises an error that `_name_dataset` completes
 
 
-def dataset_from_frames(
-    features: Any,
-    labels: Any,
-    signatures: Any,
-    unseen: Sequence[str | int] | int | float = 0.25,
-    seed: int = 0,
-    name: str = "frames",
-) -> Dataset:
-    """What `Dataset.from_frames` returns."""
-    split_by_class.check_seed(seed)
-    X, names, y = _features_and_labels(features, labels)
-    _warn_of_identifiers(X, names)
-    column = labels if isinstance(labels, str) else None
-    table = tables.read_table(_index_by_class(signatures, column))
-    tables.warn_about_signatures(table, signatures)
-    if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
-        table = tables.with_integer_labels(table)
-    where = f"dataset {name!r}"
-    y = check_labels(where, "labels", _whole_labels(y))
-    classes = list(dict.fromkeys(check_labels(where, "the classes of signatures", table.labels).tolist()))
-    codes = pd.Index(classes).get_indexer(pd.Index(y))
-    check_described(where, y, np.asarray(codes, dtype=np.int64), np.asarray(classes))
-    sizes = np.bincount(codes, minlength=len(classes))
-    hidden = split_by_class.choose_unseen([str(one) for one in classes], sizes, *_requested_unseen(unseen), seed)
-    return Dataset(
-        name=name,
-        X=X,
-        y=y,
-        signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=CLASS_COLUMN), _attribute_columns(table)),
-        parts=split_by_class.divide_rows(codes, hidden, seed),
-        feature_names=names,
+def _check_features(X: NDArray[np.generic], checked: bool) -> NDArray[np.float32]:
+    """X as float32, finite. What was `checked` before is not read again."""
+    X = X if isinstance(X, np.memmap) else np.asarray(X)
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"X has shape {X.shape}; give a matrix of at least one row and one column")
+    try:
+        with np.errstate(over="ignore"):  # what overflows is infinite and reported below
+            single = np.asanyarray(X, dtype=np.float32)  # X itself if it is float32, also a memory map
+    except (TypeError, ValueError):
+        raise ValueError(f"X holds {X.dtype} values; give numbers") from None
+    if checked and X.dtype == np.float32:
+        return read_only_view(single)
+    # In blocks, so that a mapped file is never in memory whole.
+    height = max(1, BLOCK_VALUES // single.shape[1])
+    finite = np.ones(len(single), dtype=bool)
+    for start in range(0, len(single), height):
+        finite[start : start + height] = np.isfinite(single[start : start + height]).all(axis=1)
+    if not finite.all():
+        rows = np.flatnonzero(~finite)
+        columns = np.flatnonzero(~np.isfinite(single[rows[0]]))
+        raise ValueError(
+            f"X is NaN or infinite (as float32) in rows {list_values(rows)}, the first of them in columns "
+            f"{list_values(columns)}; repair or leave out these rows"
+        )
+    return read_only_view(single)
+
+
+def _check_labels(field: str, values: Any) -> NDArray[np.generic]:
+    """Only strings, in form NFC, or only integers. NumPy would turn the list [1, "a"] into strings: objects first."""
+    found = np.asarray(values) if hasattr(values, "dtype") else np.array(list(values), dtype=object)
+    if found.ndim != 1:
+        raise ValueError(f"{field} has shape {found.shape}; give a vector of labels")
+    if found.dtype.kind not in "iuU":
+        refuse_missing(found, field)
+        kinds = {_label_kind(label) for label in found.tolist()}
+        if len(kinds) > 1 or not kinds <= {"str", "int"}:
+            raise ValueError(
+                f"{field} holds labels of type {' and '.join(sorted(kinds))}; make all strings or all integers"
+            )
+        found = found.astype(np.str_ if kinds == {"str"} else np.int64)
+    return read_only_view(normalise_names(found))
+
+
+def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table with labels as in y, string column names and values of one float type."""
+    if not isinstance(table, pd.DataFrame) or table.index.nlevels != 1 or not table.size:
+        found = f"a table of shape {table.shape}" if isinstance(table, pd.DataFrame) else type(table).__name__
+        raise ValueError(f"signatures is {found}; give a pandas DataFrame, index = class, column = attribute")
+    classes = _check_labels("signatures.index", table.index)
+    columns = pd.Index([str(column) for column in table.columns], name=table.columns.name)
+    if columns.has_duplicates:
+        twice = columns[columns.duplicated()].unique()
+        raise ValueError(f"signatures has several columns named {list_values(twice)}; rename or drop them")
+    if CLASS_COLUMN in columns:
+        raise ValueError(f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it")
+    words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
+    if any(words):
+        raise ValueError(f"signatures is not numeric in columns {list_values(columns[words])}; give numbers")
+    single = all(kind == np.float32 for kind in table.dtypes)
+    values = table.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise ValueError(
+            f"signatures is missing or infinite for classes {list_values(classes[~finite.all(axis=1)])} in "
+            f"columns {list_values(columns[~finite.all(axis=0)])}; fill in the values or drop the columns"
+        )
+    index = pd.Index(classes, name=table.index.name)
+    return pd.DataFrame(read_only_view(values.copy()), index=index, columns=columns, copy=False)
+
+
+def _check_described(y: NDArray[np.generic], codes: NDArray[np.int64], class_names: NDArray[np.generic]) -> None:
+    """Refuse labels without a row in the signatures, whose code is -1."""
+    missing = list(dict.fromkeys(y[codes < 0].tolist()))
+    if not missing:
+        return
+    mine, table = _label_kind(y[0].item()), _label_kind(class_names[0].item())
+    if mine != table:
+        raise ValueError(
+            f"y holds {mine} labels such as {list_values(missing[:1])}, signatures.index {table} labels such "
+            f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels"
+        )
+    raise ValueError(
+        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their "
+        "rows out"
     )
 
 
-def _features_and_labels(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, ...] | None, Any]:
+def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.int64]]:
+    """Row numbers below n, each once in a part; the required parts share no row, the others are inside trainval."""
+    given = dict(given) if isinstance(given, Mapping) else {}
+    lacking = [part for part in REQUIRED_PARTS if part not in given]
+    if lacking:
+        raise ValueError(f"parts lacks {list_values(lacking)}; give name → row numbers, an empty list for none")
+    found = {str(part): np.asarray(rows) for part, rows in given.items()}
+    within: dict[str, NDArray[np.bool_]] = {}  # part → for each row whether it is in it
+    for part, rows in found.items():
+        if rows.ndim != 1 or (rows.dtype.kind not in "iu" and rows.size):
+            raise ValueError(
+                f"parts[{part!r}] is {rows.dtype} of shape {rows.shape}; give a vector of integer row "
+                "numbers (np.flatnonzero turns a mask into one)"
+            )
+        beyond = rows[(rows < 0) | (rows >= n)]
+        if beyond.size:
+            raise ValueError(f"parts[{part!r}] names rows {list_values(beyond)}; X has rows 0 to {n - 1}, count from 0")
+        found[part] = read_only_view(rows.astype(np.int64, copy=False))
+        times = np.bincount(found[part], minlength=n)
+        if times.max() > 1:
+            raise ValueError(
+                f"parts[{part!r}] repeats rows {list_values(np.flatnonzero(times > 1))}; name each row once"
+            )
+        within[part] = times > 0
+    for one, other in combinations(REQUIRED_PARTS, 2):
+        shared = np.flatnonzero(within[one] & within[other])
+        if shared.size:
+            raise ValueError(
+                f"parts {one!r} and {other!r} share rows {list_values(shared)}; move each row to one of them"
+            )
+    for part, rows in found.items():
+        outside = rows[~within["trainval"][rows]]
+        if outside.size and part not in REQUIRED_PARTS:
+            raise ValueError(
+                f"parts[{part!r}] names rows {list_values(outside)} outside trainval; keep folds inside it"
+            )
+    for fold in fold_names(found):
+        part, other = f"{fold}_train", f"{fold}_val"
+        shared = np.intersect1d(found[part], found[other])
+        if shared.size:
+            raise ValueError(
+                f"parts {part!r} and {other!r} share rows {list_values(shared)}; put each into one of them"
+            )
+    return MappingProxyType(found)
+
+
+def _check_class_split(
+    tested: Mapping[str, NDArray[np.generic]], seen: NDArray[np.generic], unseen: NDArray[np.generic]
+) -> None:
+    """Refuse test rows of the wrong classes. `tested` are the classes with rows in test_seen and test_unseen."""
+    leaked = np.intersect1d(tested["test_unseen"], seen)
+    if leaked.size:
+        raise ValueError(
+            f"classes {list_values(leaked)} have rows in both trainval and test_unseen; take the rows of an "
+            "unseen class out of trainval"
+        )
+    untrained = np.setdiff1d(tested["test_seen"], seen)
+    if untrained.size:
+        raise ValueError(
+            f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to "
+            "test_unseen"
+        )
+    if len(seen) < 2:
+        raise ValueError(f"trainval has {len(seen)} classes; give rows of at least two")
+    if not len(unseen):
+        raise ValueError(f"all {len(seen)} classes of signatures have trainval rows; add an unseen class")
+
+
+def read_only_view(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A read-only view; the caller's own array stays writable."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _label_kind(label: Any) -> str:
+    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+        return "int"
+    return "str" if isinstance(label, str) else type(label).__name__
+
+
+# Data frames in memory
+
+
+def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, ...] | None, Any]:
     """X (n, d), the names of its columns, and the labels, of a data frame or an array."""
     if is_sparse(features):
         raise ValueError(
@@ -556,7 +540,8 @@ def _features_and_labels(features: Any, labels: Any) -> tuple[NDArray[np.float32
             f"labels is {labels!r}, which is not a column of features{suggest(labels, header)}: expected one of "
             f"{list_values(header)}, or the label of each row"
         )
-    chosen = choose_columns(FEATURES, header, Wanted(labels if isinstance(labels, str) else None))
+    source = Source(Path("features"), "features", "")  # what errors call the frame
+    chosen = choose_columns(source, header, Wanted(labels if isinstance(labels, str) else None))
     kept = [frame.columns[k] for k in chosen.features]
     check_numbers(frame.select(kept), "features")
     X = np.column_stack([_float_column(frame[column]) for column in kept])
@@ -577,15 +562,16 @@ def _name_columns(features: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
-    numbering = tables.Numbering(names or ())
-    if names and len(X):
-        numbering.see(X)
-    found = [(names or ())[k] for k in numbering.found()]
+    if not names or not len(X):
+        return
+    numbering = Numbering(names)
+    numbering.update(X)
+    found = [names[k] for k in numbering.find()]
     if found:
         warnings.warn(
-            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or call it "
-            "'id'",
-            stacklevel=4,
+            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or "
+            "call it 'id'",
+            stacklevel=3,
         )
 
 
@@ -598,8 +584,8 @@ def _float_column(column: nw.Series[Any]) -> NDArray[np.float32]:
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
         raise ValueError(
-            f"features has no value in column {column.name!r} in rows {list_values(missing)}, counted from 0: expected a "
-            "number in each; fill them in first, as scikit-learn's SimpleImputer does, or drop the rows or the column"
+            f"features has no value in column {column.name!r} in rows {list_values(missing)}, counted from 0: expected "
+            "a number in each; fill them in first, as scikit-learn's SimpleImputer does, or drop the rows or the column"
         )
     single = to_float32(values)
     for row in np.flatnonzero(~np.isfinite(single)):
@@ -627,10 +613,6 @@ def _index_by_class(signatures: Any, column: str | None) -> Any:
     if frame is None or column not in frame.columns or CLASS_COLUMN in frame.columns:
         return signatures
     return frame.rename({column: CLASS_COLUMN}).to_native()
-
-
-def _attribute_columns(table: tables.SignatureTable) -> list[str]:
-    return [f"attribute {k}" for k in range(table.matrix.shape[1])] if table.names is None else list(table.names)
 
 
 def _requested_unseen(unseen: Any) -> tuple[Sequence[str | int] | None, int | float]:

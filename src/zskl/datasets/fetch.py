@@ -1,4 +1,8 @@
-"""Where a benchmark is on this machine: its folder inside a root folder."""
+"""Where a benchmark is on this machine, and how to get it: download the xlsa17 package, unpack it, record checksums.
+
+All of it happens in a hidden folder beside the target, which appears when it is complete. A download that breaks off is
+not continued: the next call starts from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,20 @@ import shutil
 import urllib.parse
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
 from zskl._files import cache_folder, find_leftovers, replace_folder, wait_for_lock, write_atomically
 from zskl._validation import list_values
 
-# Locations ------------------------------------------------------------------------------------------------------------
-
 INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may be inside a root
 SPLITS = "att_splits.mat"
+SILENCE = 60.0  # seconds without a byte after which a connection counts as broken
+BLOCK = 1 << 20
+Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and in all where known
+# The authors' address. Copies elsewhere have other versions of the splits: name them with --url.
+PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
@@ -27,7 +33,9 @@ def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> P
 
     If `root` is given, only that is searched, else $ZSKL_DATA, then the user's cache.
     """
-    roots = [Path(root).expanduser()] if root is not None else _default_roots()
+    given = os.environ.get("ZSKL_DATA") if root is None else root
+    roots = [Path(given).expanduser()] if given else []
+    roots += [cache_folder()] if root is None else []
     for one in roots:
         for inside in INSIDE:
             folder = _find_child(one / inside, name)
@@ -58,11 +66,6 @@ def check_fetched(path: Path) -> None:
         return
 
 
-def _default_roots() -> list[Path]:
-    given = os.environ.get("ZSKL_DATA")
-    return ([Path(given).expanduser()] if given else []) + [cache_folder()]
-
-
 def _find_child(folder: Path, name: str) -> Path | None:
     if (folder / name).is_dir():
         return folder / name
@@ -71,21 +74,6 @@ def _find_child(folder: Path, name: str) -> Path | None:
     except OSError:
         return None
     return next((child for child in children if child.name.lower() == name.lower() and child.is_dir()), None)
-
-
-# Fetch ----------------------------------------------------------------------------------------------------------------
-# Get the xlsa17 package: download it with pooch, unpack it, and record the checksum of every file.
-#
-# All of it happens in a hidden folder beside the target, which appears when it is complete. A download that breaks off
-# is not continued: the next call starts from the beginning.
-
-SILENCE = 60.0  # seconds without a byte after which a connection counts as broken
-BLOCK = 1 << 20
-Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and in all where known
-PACKAGES = {
-    "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",),
-}  # the authors' address; copies elsewhere have other versions of the splits: name them with --url
-ARCHIVE = "package.zip"
 
 
 def fetch(
@@ -108,11 +96,15 @@ def fetch(
     if not addresses:
         raise ValueError("urls is empty: give at least one address, or leave it out for the authors' own")
     for url in addresses:
-        _check_address(url)
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:  # such as file: and ftp:
+            raise ValueError(f"{url!r} is not an http or https address: expected https://…")
     parent = Path(root).expanduser() if root is not None else cache_folder()
     parent.mkdir(parents=True, exist_ok=True)
     folder, sums = parent / key, parent / f"{key}.sha256"
-    with _lock_folder(parent / f".{key}.lock"):
+    with (parent / f".{key}.lock").open("wb") as lock:
+        # One process at a time, if the file system has locks. A second one waits, then finds the package.
+        wait_for_lock(lock.fileno())
         if folder.exists():
             _verify_checksums(folder, sums)
             return folder
@@ -122,8 +114,8 @@ def fetch(
         for url in addresses:
             try:
                 with replace_folder(folder) as work:
-                    _download(url, work / ARCHIVE, progress)
-                    _unpack(work / ARCHIVE, key)
+                    _download(url, work / "package.zip", progress)
+                    _unpack(work / "package.zip", key)
                     paths = sorted(path.relative_to(work) for path in work.rglob("*") if path.is_file())
                     lines = [f"# {url}"] + [f"{_file_digest(work / path)}  {key}/{path.as_posix()}" for path in paths]
             except (ConnectionError, ValueError) as error:
@@ -134,13 +126,6 @@ def fetch(
             return folder
     found = "; ".join(map(str, faults))
     raise type(faults[-1])(f"could not fetch {key}: {found}. Give another address with urls= (--url)")
-
-
-def _check_address(url: str) -> None:
-    """Refuse an address that is not http or https, such as file: and ftp:."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ValueError(f"{url!r} is not an http or https address: expected https://…")
 
 
 def _download(url: str, archive: Path, progress: Progress | None) -> None:
@@ -219,11 +204,3 @@ def _file_digest(path: Path) -> str:
     import pooch
 
     return pooch.file_hash(str(path)) if path.is_file() else ""
-
-
-@contextmanager
-def _lock_folder(path: Path) -> Iterator[None]:
-    """Let one process in at a time, if the file system has locks. A second one waits, then finds the package."""
-    with path.open("wb") as file:
-        wait_for_lock(file.fileno())
-        yield

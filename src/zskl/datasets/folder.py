@@ -1,4 +1,11 @@
-"""Datasets of your own: made from your files, kept in a folder."""
+"""Datasets of your own: made from your files, kept in a folder of plain files that every command reads.
+
+manifest.json    what it is, how it was made (from which texts, if any), and the size and checksum of each other file
+features.npy     (n, d) float32, memory-mapped when loaded
+labels.csv       the class of each row, and the id of the row if it has one
+signatures.csv   the class table; numbers as Python writes them, so that they come back exactly
+splits.json      part → row numbers, counted from 0
+"""
 
 from __future__ import annotations
 
@@ -22,53 +29,23 @@ from numpy.typing import NDArray
 
 from zskl._files import replace_folder
 from zskl._validation import check_option, list_values, suggest
-from zskl.datasets import split as split_by_class
-from zskl.datasets import tables
+from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.tables import Block, FeatureFile, Head, Wanted
-from zskl.datasets.tables import Labels as Labels_tables
-from zskl.datasets.tables import Preparation as Preparation_tables
-from zskl.datasets.tables.features import block_rows
-from zskl.datasets.tables.labels import Labels
-from zskl.datasets.tables.preparation import Column, Preparation, Survey, learn_preparation, raw_numbers, survey_columns
-from zskl.signatures import sentences
+from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated
+from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
+from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
+from zskl.signatures.sentences import read_texts
 from zskl.signatures.table import CLASS_COLUMN, Numbering
 from zskl.version import __version__
 
-# Free memory ----------------------------------------------------------------------------------------------------------
-# Memory that is free, but that the libraries of this process keep for later.
-
-
-def release_free_memory() -> None:
-    """Let the system have it, as far as the libraries can; call it after work that made many small blocks.
-
-    The C library of Linux keeps pages between blocks that are in use, and Arrow, through which pandas reads texts, a
-    pool. Elsewhere nothing happens.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:  # glibc has it, other C libraries do not
-        trim(0)
-    if "pyarrow" in sys.modules:
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-
-
-# Folder ---------------------------------------------------------------------------------------------------------------
-# A dataset as a folder of plain files, which `zskl data make` writes and every command reads.
-#
-# manifest.json    what it is, how it was made (from which texts, if any), and the size and checksum of each other file
-# features.npy     (n, d) float32, memory-mapped when loaded labels.csv       the class of each row, and the id of the
-# row if it has one signatures.csv   the class table; numbers as Python writes them, so that they come back exactly
-# splits.json      part → row numbers, counted from 0
-
+PathLike = str | os.PathLike[str]
+MANY = 5  # rows per class, on average: more than people describe a class by
 FORMAT = "zskl-dataset"
 VERSION = 1
-MANIFEST, FEATURES, LABELS, SIGNATURES, SPLITS = FILES = (
-    "manifest.json",
-    "features.npy",
-    "labels.csv",
-    "signatures.csv",
-    "splits.json",
-)
+FILES = ("manifest.json", "features.npy", "labels.csv", "signatures.csv", "splits.json")
+MANIFEST, FEATURES, LABELS, SIGNATURES, SPLITS = FILES
+REPLACEABLE = (MANIFEST, "att_splits.mat")  # a folder with one of these is a dataset, which may be replaced
+_AGAIN = "make the dataset again"
 
 
 def is_dataset(path: str | os.PathLike[str]) -> bool:
@@ -167,9 +144,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder / MANIFEST} is of format {manifest['format']!r}, expected {FORMAT!r}: {_AGAIN}")
     if version > VERSION:
         raise ValueError(f"{folder / MANIFEST} has version {version}, this zskl reads up to {VERSION}: upgrade zskl")
-    lacking = [
-        key for key in ("name", "rows", "features", "label_type", "feature_names", "files") if key not in manifest
-    ]
+    needed = ("name", "rows", "features", "label_type", "feature_names", "files")
+    lacking = [key for key in needed if key not in manifest]
     if lacking or set(manifest["files"]) != set(FILES[1:]):
         raise ValueError(f"{folder / MANIFEST} lacks {', '.join(lacking) or 'some of the files'}: {_AGAIN}")
     return dict(manifest)
@@ -199,17 +175,13 @@ def parse_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
     return y
 
 
-_AGAIN = "make the dataset again"
-
-
 def _format_json(values: Mapping[str, Any], indent: str = "  ") -> str:
     """JSON for readers: an entry per line, also of inner objects; a list stays on its line."""
     lines = []
     for key, value in values.items():
         value = value.tolist() if isinstance(value, np.ndarray) else value
-        text = (
-            _format_json(value, indent + "  ") if isinstance(value, Mapping) else json.dumps(value, ensure_ascii=False)
-        )
+        inner = isinstance(value, Mapping)
+        text = _format_json(value, indent + "  ") if inner else json.dumps(value, ensure_ascii=False)
         lines.append(f"{indent}{json.dumps(key, ensure_ascii=False)}: {text}")
     return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
 
@@ -239,50 +211,38 @@ def _check_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> No
         raise ValueError(f"{path} has changed since the dataset was made: put the original back, or {_AGAIN}")
 
 
-# Store ----------------------------------------------------------------------------------------------------------------
-# The rows of a features file on their way into a dataset folder: copied in blocks, then prepared from training rows.
-#
-# The first copy holds every column that may be a feature. When it is known which rows train, columns that identify
-# rows go, holes are filled and categories become columns.
+def release_free_memory() -> None:
+    """Give memory that is free, but that the libraries of this process keep for later, back to the system.
 
-PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What to do with holes and with words, and the columns that stay although they look like identifiers."""
-
-    missing: str | None = None
-    categories: str | None = None
-    keep: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        if self.missing is not None:
-            check_option("missing", self.missing, ("mean", "drop"))
-        if self.categories is not None:
-            check_option("categories", self.categories, ("onehot",))
-
-    @property
-    def loose(self) -> bool:
-        """Whether holes or words are allowed."""
-        return self.missing is not None or self.categories is not None
+    The C library of Linux keeps pages between blocks that are in use, and Arrow, through which pandas reads texts, a
+    pool. Elsewhere nothing happens.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc has it, other C libraries do not
+        trim(0)
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 @dataclass(frozen=True)
-class Stored:
-    """The first copy: numbers, or places in `categories`, of the columns `names` in the .npy file at `path`."""
+class RawFeatures:
+    """A first copy of the features: numbers, or places in `categories`, of the columns `names` in the file at `path`.
+
+    It has every column that may be a feature. When it is known which rows train, columns that identify rows go, holes
+    are filled and categories become columns.
+    """
 
     path: Path
     source: object
     names: tuple[str, ...] | None
     categories: tuple[tuple[str, ...] | None, ...] | None  # None if there may be neither holes nor words
     identifiers: tuple[str, ...]
-    labels: Labels_tables
+    labels: Labels
     ids: list[str] | None
 
     def finish(
         self, target: Path, training: NDArray[np.int64], fill: bool
-    ) -> tuple[tuple[str, ...] | None, Preparation_tables | None]:
+    ) -> tuple[tuple[str, ...] | None, Preparation | None]:
         """Write the features to `target`; their names, and what has to be done to new rows, if anything has."""
         raw = np.load(self.path, mmap_mode="r", allow_pickle=False)
         names = self.names or tuple(str(k) for k in range(raw.shape[1]))
@@ -291,7 +251,7 @@ class Stored:
         else:
             columns, empty = learn_preparation(raw, training, names, self.categories, fill, self.names is not None)
             if empty:
-                _log_left_out(self.source, empty, "it is empty in all training rows")
+                _warn_left_out(self.source, empty, "it is empty in all training rows")
         if not columns:
             raise ValueError(f"{self.source} has no feature column left: its columns were {list_values(names)}")
         if self.categories is None and len(columns) == len(names):
@@ -299,17 +259,17 @@ class Stored:
             os.replace(self.path, target)
             return self.names, None
         chosen = [names.index(column.name) for column in columns]
-        preparation = Preparation_tables(tuple(columns))
+        preparation = Preparation(tuple(columns))
         with target.open("wb") as file:
             _write_header(file, len(raw), len(preparation.features))
             for start in range(0, len(raw), block_rows(raw.shape[1])):
                 block = raw[start : start + block_rows(raw.shape[1])]
-                file.write(np.ascontiguousarray(preparation.apply(self._placed(block[:, chosen], columns))).tobytes())
+                file.write(preparation.apply(self._renumber(block[:, chosen], columns)).tobytes())
         del raw, block  # some systems cannot remove a file that is mapped
         self.path.unlink()
         return None if self.names is None else preparation.features, None if self.categories is None else preparation
 
-    def _placed(self, block: NDArray[np.float32], columns: list[Column]) -> NDArray[np.float32]:
+    def _renumber(self, block: NDArray[np.float32], columns: list[Column]) -> NDArray[np.float32]:
         """Places among all words of a column as places among those of training rows; NaN for the others."""
         placed = np.array(block)
         for k, column in enumerate(columns):
@@ -322,72 +282,74 @@ class Stored:
         return placed
 
 
-def store_features(path: Path, head: Head, labels: PathLike, column: str | None, how: Reading) -> Stored:
+def _copy_features(
+    path: Path,
+    head: Head,
+    labels: PathLike,
+    column: str | None,
+    missing: str | None,
+    categories: str | None,
+    keep: Sequence[str],
+) -> RawFeatures:
     """Copy the rows of a features file into an .npy file at `path`."""
-    found, label_ids = (Labels_tables(), None) if column else tables.read_labels(labels)
-    file = head.open(Wanted(column, rows=None if column else len(found), loose=how.loose, keep=how.keep))
-    seen = survey_columns(file, how.missing, how.categories, how.keep) if how.loose else None
-    names = file.names if seen is None or file.names is None else seen.names
+    loose = missing is not None or categories is not None
+    found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
+    file = head.open(Wanted(column, rows=None if column else len(found), loose=loose, keep=keep))
+    survey = survey_columns(file, missing, categories, keep) if loose else None
+    names = file.names if survey is None or file.names is None else survey.names
     numbering = Numbering(names or ())
     ids: list[str] = []
     rows = written = 0
-    width = file.width if seen is None else len(seen.names)
+    width = file.width if survey is None else len(survey.names)
     with path.open("wb") as target:
         _write_header(target, 0, width)
-        for block in file.blocks() if seen is None else _read_raw_blocks(file, seen):
-            kept = block.X if seen is None else block.X[seen.rows[rows : rows + len(block.X)]]
-            target.write(kept.tobytes())
-            rows, written = rows + len(block.X), written + len(kept)
-            ids += block.ids or []
+        for part in file.blocks() if survey is None else file.cells():
+            if isinstance(part, Block):
+                X, n = part.X, len(part.X)
+                if names:
+                    numbering.update(X)
+            elif survey is not None:
+                n = len(part.where)
+                some = replace(part, columns=[part.columns[k] for k in survey.places])
+                X = encode_cells(file, some, survey.names, survey.categories)[survey.rows[rows : rows + n]]
+            target.write(X.tobytes())
+            rows, written = rows + n, written + len(X)
+            ids += part.ids or []
             if column:
-                found.extend(block.labels or [])
-            if seen is None and names:
-                numbering.see(block.X)
+                found.extend(part.labels or [])
         target.seek(0)
         _write_header(target, written, width)
-    twice = tables.find_repeated(ids) if file.named_by is not None else []
+    twice = find_repeated(ids) if file.named_by is not None else []
     if twice:
         raise ValueError(
             f"{file.source}: {file.named_by!r}, which names the rows, repeats {list_values(twice)}: expected each "
             "name once; number the rows, or leave it out"
         )
-    found = tables.match_labels(found, label_ids, labels, file.source, rows, ids)
-    if written < rows:
-        found, ids = _drop_incomplete_rows(found, ids, seen, file)
-    going = file.left_out if seen is None else seen.identifiers
-    going += tuple((names or ())[k] for k in numbering.found() if (names or ())[k] not in how.keep)
-    if going:
+    found = match_labels(found, label_ids, labels, file.source, rows, ids)
+    if survey is not None and written < rows:
+        if not written:
+            raise ValueError(
+                f"{file.source}: every row lacks a value: expected some that are whole; use missing='mean'"
+            )
+        warnings.warn(
+            f"{file.source}: {rows - written} of {rows} rows were left out, since they lack a value", stacklevel=3
+        )
+        whole = np.flatnonzero(survey.rows).tolist()
+        found, ids = found.select(whole), [ids[row] for row in whole] if ids else []
+    left_out = file.left_out if survey is None else survey.identifiers
+    left_out += tuple((names or ())[k] for k in numbering.find() if (names or ())[k] not in keep)
+    if left_out:
         advice = "if it is a feature, keep it with keep_columns (--keep-column NAME)"
         vectors = names is None  # in one column, which has all features
         why = "another has vectors of features" if vectors else f"it numbers or names the rows; {advice}"
-        _log_left_out(file.source, going, why)
-    if seen is not None and seen.empty:
-        _log_left_out(file.source, seen.empty, "it is empty")
-    return Stored(path, file.source, names, None if seen is None else seen.categories, going, found, ids or None)
+        _warn_left_out(file.source, left_out, why)
+    if survey is not None and survey.empty:
+        _warn_left_out(file.source, survey.empty, "it is empty")
+    kinds = None if survey is None else survey.categories
+    return RawFeatures(path, file.source, names, kinds, left_out, found, ids or None)
 
 
-def _read_raw_blocks(file: FeatureFile, seen: Survey) -> Iterator[Block]:
-    for cells in file.cells():
-        some = replace(cells, columns=[cells.columns[k] for k in seen.places])
-        yield Block(raw_numbers(some, file.source, file.unit, seen.names, seen.categories), cells.ids, cells.labels)
-
-
-def _drop_incomplete_rows(
-    labels: Labels_tables, ids: list[str], seen: Survey | None, file: FeatureFile
-) -> tuple[Labels_tables, list[str]]:
-    """Only the rows that lack nothing."""
-    assert seen is not None
-    rows = np.flatnonzero(seen.rows).tolist()
-    if not rows:
-        raise ValueError(f"{file.source}: every row lacks a value: expected some that are whole; use missing='mean'")
-    warnings.warn(
-        f"{file.source}: {len(seen.rows) - len(rows)} of {len(seen.rows)} rows were left out, since they lack a value",
-        stacklevel=4,
-    )
-    return labels.taken(rows), [ids[row] for row in rows] if ids else []
-
-
-def _log_left_out(source: object, names: Sequence[str], why: str) -> None:
+def _warn_left_out(source: object, names: Sequence[str], why: str) -> None:
     warnings.warn(f"{source}: column {list_values(names)} was left out, since {why}", stacklevel=4)
 
 
@@ -397,12 +359,6 @@ def _write_header(file: BinaryIO, rows: int, width: int) -> None:
     np.lib.format.write_array_header_1_0(file, description)
 
 
-# New folder -----------------------------------------------------------------------------------------------------------
-# The folder of a new dataset, and what it may replace.
-
-OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset, which may be replaced
-
-
 @contextmanager
 def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends without an error.
@@ -410,25 +366,17 @@ def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterat
     What is already there, or comes in the meantime, is refused. With `force` a dataset is replaced, and nothing else.
     """
     path = Path(path)
-    if path.exists() or path.is_symlink():
-        _check_replaceable(path, force)
-    with replace_folder(path, new=not force) as temporary:
-        yield temporary
-
-
-def _check_replaceable(path: Path, force: bool) -> None:
-    if not force:
+    there = path.exists() or path.is_symlink()
+    if there and not force:
         raise ValueError(f"{path} is there already: choose another folder, or replace it with force=True (--force)")
-    if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not any((path / f).is_file() for f in OURS)):
+    ours = path.is_dir() and not path.is_symlink()
+    ours = ours and (not any(path.iterdir()) or any((path / name).is_file() for name in REPLACEABLE))
+    if there and not ours:
         raise ValueError(
             f"{path} is not a dataset folder, so force does not replace it: choose another folder, or remove it"
         )
-
-
-# Make -----------------------------------------------------------------------------------------------------------------
-# A user's files → a dataset folder.
-
-MANY = 5  # rows per class, on average: more than people describe a class by
+    with replace_folder(path, new=not force) as temporary:
+        yield temporary
 
 
 def make(
@@ -511,25 +459,40 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
-    split_by_class.check_seed(seed)
+    split.check_seed(seed)
     out = Path(out)
-    _check_outside(out, features, signatures, labels)
-    how = Reading(missing, categories, keep_columns)
-    _check_different(features, labels, signatures)
+    _check_paths(out, features, labels, signatures)
+    if missing is not None:
+        check_option("missing", missing, ("mean", "drop"))
+    if categories is not None:
+        check_option("categories", categories, ("onehot",))
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
     table = tables.read_signatures(signatures, column, keep_columns)
-    _check_descriptions(table, head, features, signatures)
-    _check_kept(keep_columns, [*head.fields, *table.columns])
-    read = sentences.read_texts(signatures)  # if the table was made from texts
+    _check_columns(table, head, keep_columns, features, signatures)
+    texts = read_texts(signatures)  # if the table was made from texts
     with open_new_folder(out, force) as temporary:
-        rows = store_features(temporary / "raw.npy", head, labels, column, how)
-        found, table, unseen = _match_spelling(rows.labels, table, unseen)
+        rows = _copy_features(temporary / "raw.npy", head, labels, column, missing, categories, keep_columns)
+        found = rows.labels
+        if all(map(is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
+            found, table = found.plain(), table.set_axis([plain_label(one) for one in table.index], axis=0)
+            unseen = None if unseen is None else [plain_label(str(one)) for one in unseen]
         classes = list(dict.fromkeys(table.index))
-        _check_described(found, classes, features if column else labels, signatures)
-        parts = _divide_rows(found, classes, unseen, float(unseen_fraction), seed)
+        codes = pd.Index(classes).get_indexer(pd.Index(found.names))
+        missing_classes = [name for name, code in zip(found.names, codes, strict=True) if code < 0]
+        if missing_classes:
+            raise ValueError(
+                f"{signatures} has no row for the class {list_values(missing_classes)}"
+                f"{suggest(missing_classes[0], classes)}, which {features if column else labels} names: describe each "
+                f"class of the labels; those described are {list_values(classes)}"
+            )
+        codes = codes[found.codes]
+        sizes = np.bincount(codes, minlength=len(classes))
+        parts = split.divide_rows(
+            codes, split.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed), seed
+        )
         names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
-        whole = tables.to_label_type(classes, found.names).dtype.kind == "i"
+        whole = to_label_type(classes, found.names).dtype.kind == "i"
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(temporary / FEATURES, mmap_mode="r", allow_pickle=False),
@@ -551,57 +514,33 @@ def make(
             "missing": missing,
             "categories": categories,
             "keep_columns": list(keep_columns),
-            **({"texts": read} if read else {}),
+            **({"texts": texts} if texts else {}),
         }
         write_folder(temporary, data, made, rows.ids, preparation)
         del data  # some systems cannot rename a folder while a file in it is mapped
     return load_folder(out)
 
 
-def _match_spelling(
-    labels: Labels_tables, table: pd.DataFrame, unseen: Sequence[str | int] | None
-) -> tuple[Labels_tables, pd.DataFrame, Sequence[str | int] | None]:
-    """The names of classes, written alike where all are whole numbers: 1.0 in one file is 1 in the other."""
-    if not all(map(tables.is_whole, [*labels.names, *table.index])):
-        return labels, table, unseen
-    plain = table.set_axis([tables.plain_label(one) for one in table.index], axis=0)
-    return labels.plain(), plain, None if unseen is None else [tables.plain_label(str(one)) for one in unseen]
-
-
-def _divide_rows(
-    labels: Labels_tables, classes: Sequence[str], unseen: Sequence[str | int] | None, fraction: float, seed: int
-) -> dict[str, NDArray[np.int64]]:
-    """The rows of each part; the unseen classes are those given, or a fraction that is drawn."""
-    codes = pd.Index(classes).get_indexer(pd.Index(labels.names))[labels.codes]
-    sizes = np.bincount(codes, minlength=len(classes))
-    hidden = split_by_class.choose_unseen(classes, sizes, unseen, fraction, seed)
-    return split_by_class.divide_rows(codes, hidden, seed)
-
-
-def _check_outside(out: Path, *files: PathLike) -> None:
-    """Refuse to write over what is read."""
-    for given in files:
+def _check_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
+    """Refuse to write over what is read, and the same file, or standard input, for two things."""
+    for given in (features, signatures, labels):
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
-
-
-def _check_different(*given: PathLike) -> None:
-    """Refuse the same file, or standard input, for two things."""
-    for (one, first), (other, second) in combinations(zip(("features", "labels", "signatures"), given, strict=True), 2):
+    named = {"features": features, "labels": labels, "signatures": signatures}
+    for (one, first), (other, second) in combinations(named.items(), 2):
         piped = str(first) == str(second) == tables.STANDARD_INPUT
-        if piped or (other == "signatures" and _is_same_file(first, second)):
+        same = Path(first).exists() and Path(second).exists() and Path(first).samefile(second)
+        if piped or (other == "signatures" and same):
             raise ValueError(
                 f"{other} is {second}, which is also what {one} is: expected a table of its own, "
                 + ("with a row for each class that describes it" if other == "signatures" else "or a column")
             )
 
 
-def _is_same_file(one: PathLike, other: PathLike) -> bool:
-    return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
-
-
-def _check_descriptions(table: pd.DataFrame, head: Head, features: PathLike, signatures: PathLike) -> None:
-    """Refuse another features file in place of the class table."""
+def _check_columns(
+    table: pd.DataFrame, head: Head, keep: Sequence[str], features: PathLike, signatures: PathLike
+) -> None:
+    """Refuse another features file in place of the class table, and columns to keep that are in neither."""
     classes = table.index.nunique()
     if set(table.columns) <= set(head.fields) and len(table) >= MANY * classes:
         raise ValueError(
@@ -609,21 +548,10 @@ def _check_descriptions(table: pd.DataFrame, head: Head, features: PathLike, sig
             "table that describes each class, in one row or a few; if it does, give its columns names of their own"
         )
 
-
-def _check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+    columns = [*head.fields, *table.columns]
     unknown = [name for name in keep if name not in columns]
     if unknown:
         raise ValueError(
             f"keep_columns names {list_values(unknown)}{suggest(unknown[0], columns)}, which is not a column: expected "
             f"some of {list_values(columns)}"
-        )
-
-
-def _check_described(labels: Labels_tables, classes: Sequence[str], source: PathLike, signatures: PathLike) -> None:
-    described = set(classes)
-    missing = [name for name in labels.names if name not in described]
-    if missing:
-        raise ValueError(
-            f"{signatures} has no row for the class {list_values(missing)}{suggest(missing[0], classes)}, which "
-            f"{source} names: describe each class of the labels; those described are {list_values(classes)}"
         )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values
 from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
-from zskl.signatures import table
-from zskl.signatures.table import find_equal_classes
+from zskl.signatures.table import find_equal_classes, find_identifiers
 
 SMALL = 5  # a class with fewer rows gets a note
 BLOCK_VALUES = 1 << 18  # features read together: 2 MB as float64
@@ -103,7 +102,13 @@ def check(data: Dataset) -> Health:
     >>> datasets.check(datasets.make_synthetic()).healthy
     True
     """
-    classes = _count_classes(data)
+    number = len(data.class_names)
+    counts = [np.bincount(data.codes, minlength=number)]
+    counts += [np.bincount(data.codes[data.parts[part]], minlength=number) for part in REQUIRED_PARTS]
+    classes = tuple(
+        ClassCount(label, bool(column[1]), *map(int, column))
+        for label, column in zip(data.class_names.tolist(), np.stack(counts, axis=1), strict=True)
+    )
     return Health(
         name=data.name,
         rows=len(data.X),
@@ -116,26 +121,19 @@ def check(data: Dataset) -> Health:
     )
 
 
-def _count_classes(data: Dataset) -> tuple[ClassCount, ...]:
-    number = len(data.class_names)
-    columns = [np.bincount(data.codes, minlength=number)]
-    columns += [np.bincount(data.codes[data.parts[part]], minlength=number) for part in REQUIRED_PARTS]
-    labels = data.class_names.tolist()
-    return tuple(
-        ClassCount(label, bool(column[1]), *map(int, column))
-        for label, column in zip(labels, np.stack(columns, axis=1), strict=True)
-    )
-
-
 def _find_faults(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
     constant = (values == values[:1]).all(axis=0)
     if constant.any():
         yield f"attribute {list_values(names[constant])} has the same value for every class: it tells nothing, drop it"
-    for group in _find_equal_columns(values[:, ~constant]):
+    groups: dict[bytes, list[int]] = {}
+    for k, column in enumerate((values[:, ~constant] + 0.0).T):  # + 0.0: minus zero is zero
+        groups.setdefault(column.tobytes(), []).append(k)
+    for group in (group for group in groups.values() if len(group) > 1):
         yield f"attributes {list_values(names[~constant][group])} have the same values: keep one of them"
     for labels in find_equal_classes(data.signatures.index.to_numpy(), values):
-        yield f"classes {list_values(labels)} have the same signature, so nothing tells them apart: describe what differs"
+        same = list_values(labels)
+        yield f"classes {same} have the same signature, so nothing tells them apart: describe what differs"
     seen = data.signatures.index.isin(data.seen_classes)
     shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
     related = set(data.signatures.index[shared.any(axis=1)].tolist())
@@ -143,16 +141,9 @@ def _find_faults(data: Dataset) -> Iterator[str]:
     orphans = [label for label in data.unseen_classes.tolist() if label not in related]
     if orphans:
         yield (
-            f"unseen class {list_values(orphans)} is described only by attributes that no seen class has: nothing can be "
-            "learned about it; describe it by others too"
+            f"unseen class {list_values(orphans)} is described only by attributes that no seen class has: nothing can "
+            "be learned about it; describe it by others too"
         )
-
-
-def _find_equal_columns(values: NDArray[np.floating]) -> list[list[int]]:
-    groups: dict[bytes, list[int]] = {}
-    for k, column in enumerate((values + 0.0).T):  # + 0.0: minus zero is zero
-        groups.setdefault(column.tobytes(), []).append(k)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 def _attribute_notes(data: Dataset) -> Iterator[str]:
@@ -161,12 +152,12 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     untaught = (seen == seen[:1]).all(axis=0) & ~(values == values[:1]).all(axis=0)
     if untaught.any():
         yield (
-            f"attribute {list_values(names[untaught])} has the same value for all seen classes and another for an unseen "
-            "one: training learns nothing of it"
+            f"attribute {list_values(names[untaught])} has the same value for all seen classes and another for an "
+            "unseen one: training learns nothing of it"
         )
-    numbering = table.find_identifiers(data.attribute_names, values, data.signatures.index.to_numpy())
+    numbering = list_values(find_identifiers(data.attribute_names, values, data.signatures.index.to_numpy()))
     if numbering:
-        yield f"attribute {list_values(numbering)} numbers or names the classes: if it does not describe them, leave it out"
+        yield f"attribute {numbering} numbers or names the classes: if it does not describe them, leave it out"
     empty = data.signatures.index[(values == 0).all(axis=1)].unique()
     if len(empty):
         yield (
@@ -176,9 +167,8 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     if "unknown" in data.class_names.tolist():
         yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)
-    yield from _uneven_note(
-        "attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES
-    )
+    spread = values[:, varied].astype(np.float64).std(axis=0)
+    yield from _uneven_note("attribute", names[varied], spread, UNEVEN_ATTRIBUTES)
 
 
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
@@ -193,11 +183,8 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
             yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"
     if not any(part.endswith("_val") for part in data.parts):
         seen = len(data.seen_classes)
-        few = (
-            "--tune makes seeded ones, coarse for so few classes"
-            if seen >= 4
-            else "too few for --tune to choose settings"
-        )
+        coarse, none = "--tune makes seeded ones, coarse for so few classes", "too few for --tune to choose settings"
+        few = coarse if seen >= 4 else none
         yield f"no validation folds of its own: {seen} seen classes; {few}"
     unused = len(data.X) - sum(len(data.parts[part]) for part in REQUIRED_PARTS)
     if unused:
@@ -233,7 +220,8 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
         yield f"feature {list_values(names[constant])} has the same value in every training row: it can be left out"
     counts = from_0 | from_1
     if counts.any() and len(rows) > 1:
-        yield f"feature {list_values(names[counts])} counts the rows: leave it out, or call the column 'id' if it names them"
+        which = list_values(names[counts])
+        yield f"feature {which} counts the rows: leave it out, or call the column 'id' if it names them"
     yield from _uneven_note("feature", names[varied], spread[varied], UNEVEN_FEATURES)
 
 

@@ -1,11 +1,14 @@
-"""Accented letters, drawn from fonts and described by Unicode: an é is an e with an acute. Always available."""
+"""Accented letters, drawn from fonts and described by Unicode: an é is an e with an acute. Always available.
+
+The classes are Latin letters with at most one mark, described as Unicode takes them apart.
+"""
 
 from __future__ import annotations
 
 import string
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -18,25 +21,21 @@ from numpy.typing import NDArray
 from zskl._arrays import make_generator
 from zskl._files import cache_folder, replace_file
 from zskl._validation import suggest
+from zskl.datasets import split
 from zskl.datasets.dataset import Dataset
 
 __all__ = ["LANGUAGES", "LETTERS", "MARKS", "SEED", "SOURCE", "describe", "load", "pictures"]
 
 
-# Alphabet -------------------------------------------------------------------------------------------------------------
-# The classes: Latin letters with at most one mark, described as Unicode takes them apart.
-
+SOURCE = "drawn from matplotlib's fonts"
+SEED = 1  # of the 50 unseen letters of load("letters"): the median of 20 seeds, see docs/letters.md
 BASES = string.ascii_uppercase + string.ascii_lowercase
 PLAIN = "none"  # in place of a mark
 BEYOND = "ƠơƯưẀẁẂẃẄẅỲỳ"  # of the later blocks: what every face has
 
 
 def decompose(letter: str) -> tuple[str, str]:
-    """The base letter and the name of the mark, which is "none" for a plain letter.
-
-    >>> parted("ő")
-    ('o', 'double acute')
-    """
+    """The base letter and the name of the mark: ('o', 'double acute') for ő; "none" for a plain letter."""
     whole = unicodedata.normalize("NFD", letter)
     return whole[0], _mark_name(whole[1]) if whole[1:] else PLAIN
 
@@ -45,14 +44,13 @@ def _mark_name(mark: str) -> str:
     return unicodedata.name(mark).removeprefix("COMBINING ").removesuffix(" ACCENT").lower()
 
 
-def _decomposed_letters(first: int, last: int) -> Iterable[str]:
-    for letter in map(chr, range(first, last + 1)):
-        whole = unicodedata.normalize("NFD", letter)
-        if whole[0] in BASES and len(whole) <= 2:
-            yield letter
+def _is_known(letter: str) -> bool:
+    whole = unicodedata.normalize("NFD", letter)
+    return whole[0] in BASES and len(whole) <= 2
 
 
-LETTERS = (*_decomposed_letters(0x41, 0x17F), *BEYOND)  # basic Latin, Latin-1 and Latin Extended-A, then the others
+# Basic Latin, Latin-1 and Latin Extended-A, then the others
+LETTERS = (*filter(_is_known, map(chr, range(0x41, 0x180))), *BEYOND)
 COMBINING = {_mark_name(mark): mark for letter in LETTERS for mark in unicodedata.normalize("NFD", letter)[1:]}
 MARKS = (PLAIN, *COMBINING)
 COLUMNS = (*(f"letter: {base}" for base in BASES), "case: upper", *(f"mark: {mark}" for mark in MARKS))
@@ -99,9 +97,7 @@ def signature_table() -> pd.DataFrame:
     return pd.DataFrame([describe(*decompose(letter)) for letter in LETTERS]).rename_axis("letter")
 
 
-# Languages ------------------------------------------------------------------------------------------------------------
-# Letters with a mark by language. Letters that Unicode does not take apart, such as ł and ø, are left out.
-
+# Letters with a mark by language, without those that Unicode does not take apart, such as ł and ø
 SMALL = {
     "czech": "áčďéěíňóřšťúůýž",
     "dutch": "éëïóöü",
@@ -124,6 +120,7 @@ SMALL = {
     "welsh": "âêîôûŵŷ",
 }
 ALONE = {"turkish": "İ"}  # capitals whose small letter has no mark
+LANGUAGES = tuple(SMALL)
 
 
 def letters_of_language(language: str) -> list[str]:
@@ -147,11 +144,7 @@ def letters_of_language(language: str) -> list[str]:
     return [letter for letter in LETTERS if letter in own]
 
 
-# Faces ----------------------------------------------------------------------------------------------------------------
-# Letters drawn from the fonts that come with matplotlib, each in every face and twice, with small seeded changes.
-#
-# The baseline is at the same height in every picture, capitals of all faces are equally high, and the space that a
-# letter takes in a line of text is centred. So a letter is in the same place with and without its mark.
+# Pictures: letters drawn from the fonts that come with matplotlib, in every face and twice, with small seeded changes
 
 FAMILIES = {  # → upright, bold, slanted, bold and slanted
     "DejaVuSans": ("", "-Bold", "-Oblique", "-BoldOblique"),
@@ -171,7 +164,11 @@ NOISE_SEED = 18
 
 
 def draw_face(face: int) -> NDArray[np.uint8]:
-    """(C, TIMES, SIDE, SIDE) the pictures of all letters in a face, 0 for paper and 255 for ink."""
+    """(C, TIMES, SIDE, SIDE) the pictures of all letters in a face, 0 for paper and 255 for ink.
+
+    The baseline is at the same height in every picture, capitals of all faces are equally high, and the space that a
+    letter takes in a line of text is centred. So a letter is in the same place with and without its mark.
+    """
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.path import Path as Outline
     from matplotlib.transforms import Affine2D
@@ -218,11 +215,7 @@ def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[A
     return found
 
 
-# Edges ----------------------------------------------------------------------------------------------------------------
-# Features of pictures: how much edge there is in each of 8 × 8 cells, in each of 4 directions (a HOG descriptor).
-#
-# All is counted in whole numbers, which every processor adds to the same sum. Only the last step, to unit length,
-# rounds.
+# Features: how much edge there is in each of 8 × 8 cells, in each of 4 directions (a HOG descriptor)
 
 DIRECTIONS = 4  # of 180°: an edge from dark to light is the same as one from light to dark
 CELL_ROWS, CELL_COLUMNS = 8, 8  # cells
@@ -233,7 +226,8 @@ BLOCK = 512  # pictures at a time
 def edge_features(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
     """(n, 256) float32 of unit length, for pictures (n, side, side): the strength of edges by direction and cell.
 
-    An edge counts for the two nearest directions and the four nearest cells, the more the nearer.
+    An edge counts for the two nearest directions and the four nearest cells, the more the nearer. All is counted in
+    whole numbers, which every processor adds to the same sum. Only the last step, to unit length, rounds.
     """
     n, side, _ = pictures.shape
     table = edge_strengths()
@@ -268,7 +262,6 @@ def cell_weights(side: int, cells: int) -> NDArray[np.float32]:
     return near.astype(np.float32)
 
 
-# Kept -----------------------------------------------------------------------------------------------------------------
 # Pictures and features of all rows: made once, then kept in the user's cache. Without a cache they are made again.
 
 VERSION = 2  # raise it when other pictures or other features are made
@@ -282,9 +275,12 @@ KINDS: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
 
 def read_cached(kind: str) -> NDArray[Any]:
     """The "pictures" or the "features" of all rows."""
-    found = _read_cache(kind)
-    if found is not None:
-        return found
+    shape, number = KINDS[kind]
+    # A damaged archive, which has a checksum of each array, fails in many ways, and all mean: draw again.
+    with suppress(Exception), cache_file().open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        found: NDArray[Any] = arrays[kind]
+        if found.shape == shape and found.dtype == number:
+            return found
     pictures = draw_all()
     features = edge_features(pictures)
     with suppress(OSError):  # no folder, no permission, a full disk
@@ -306,22 +302,8 @@ def draw_all() -> NDArray[np.uint8]:
     return made.reshape(KINDS["pictures"][0])
 
 
-def _read_cache(kind: str) -> NDArray[Any] | None:
-    """What the cache has, None if there is nothing or it is damaged: the file has a checksum of each array."""
-    shape, number = KINDS[kind]
-    try:
-        with cache_file().open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            found: NDArray[Any] = arrays[kind]
-    except Exception:  # a damaged archive fails in many ways, and all mean: draw again
-        return None
-    return found if found.shape == shape and found.dtype == number else None
-
-
-# Parts ----------------------------------------------------------------------------------------------------------------
-# Which letters are unseen, which faces are for tests, and which letters each validation fold holds out.
-#
-# A plain letter is always trained on, so every base letter is known. Of every mark at least two letters are trained
-# on, and one in each fold.
+# Parts: a plain letter is always trained on, so every base letter is known. Of every mark at least two letters are
+# trained on, and one in each fold.
 
 UNSEEN = 50  # letters
 LEAST = 2  # letters with each mark that stay in training
@@ -365,27 +347,15 @@ def divide_rows(unseen: Collection[str], seed: int) -> dict[str, NDArray[np.int6
     later = np.isin(face, draw_test_faces(seed))
     trainval = np.flatnonzero(~new & ~later)
     parts = {"trainval": trainval, "test_seen": np.flatnonzero(~new & later), "test_unseen": np.flatnonzero(new)}
-    held = _hold_out_letters(unseen, seed)
+    # The seen letters with a mark, by mark and shuffled within it: every third belongs to the same fold.
+    random, held = make_generator(seed, _FOLDS), []
+    for mark in MARKS[1:]:
+        seen = [code for code, name in enumerate(LETTERS) if name not in unseen and decompose(name)[1] == mark]
+        held += random.permutation(seen).tolist()
     for k in range(FOLDS):
         away = np.isin(letter[trainval], held[k::FOLDS])
         parts |= {f"fold{k + 1}_train": trainval[~away], f"fold{k + 1}_val": trainval[away]}
     return parts
-
-
-def _hold_out_letters(unseen: Collection[str], seed: int) -> list[int]:
-    """The seen letters with a mark, by mark and shuffled within it: every third belongs to the same fold."""
-    random, order = make_generator(seed, _FOLDS), []
-    for mark in MARKS[1:]:
-        seen = [code for code, name in enumerate(LETTERS) if name not in unseen and decompose(name)[1] == mark]
-        order += random.permutation(seen).tolist()
-    return order
-
-
-# Letters --------------------------------------------------------------------------------------------------------------
-
-LANGUAGES = tuple(SMALL)
-SOURCE = "drawn from matplotlib's fonts"
-SEED = 1  # of the 50 unseen letters of load("letters"): the median of 20 seeds, see docs/letters.md
 
 
 def load(language: str | None = None, seed: int = SEED) -> Dataset:
@@ -420,8 +390,7 @@ def load(language: str | None = None, seed: int = SEED) -> Dataset:
     >>> letters.load("polish").unseen_classes.tolist()
     ['Ó', 'ó', 'Ą', 'ą', 'Ć', 'ć', 'Ę', 'ę', 'Ń', 'ń', 'Ś', 'ś', 'Ź', 'ź', 'Ż', 'ż']
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
+    split.check_seed(seed)
     unseen = draw_unseen(int(seed)) if language is None else letters_of_language(language)
     return Dataset(
         name="letters" if language is None else f"letters:{language.lower()}",

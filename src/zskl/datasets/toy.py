@@ -1,4 +1,6 @@
-"""Hand-written digits, described by the segments of a seven-segment display. Small, and always available."""
+"""Small datasets that are always available: hand-written digits, described by the segments of a seven-segment display,
+and synthetic classes whose features are a linear map of their signatures, which a zero-shot learner should get right.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,12 @@ import numpy as np
 import pandas as pd
 
 from zskl._arrays import make_generator
+from zskl.datasets import split
 from zskl.datasets.dataset import Dataset
 
-# Digits ---------------------------------------------------------------------------------------------------------------
-
-SEGMENTS = (
-    "top",
-    "upper right",
-    "lower right",
-    "bottom",
-    "lower left",
-    "upper left",
-    "middle",
-)  # a b c d e f g
+SEGMENTS = ("top", "upper right", "lower right", "bottom", "lower left", "upper left", "middle")  # a b c d e f g
 LIT = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")  # of 0 to 9
+JITTER = 0.05  # spread of the descriptions of one synthetic class around its vector
 
 
 def load_digits(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
@@ -37,8 +31,7 @@ def load_digits(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
     digits = list(unseen)
     if not 1 <= len(set(digits)) == len(digits) <= 8 or not set(digits) <= set(range(10)):
         raise ValueError(f"unseen is {digits}: expected 1 to 8 different digits between 0 and 9")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
+    split.check_seed(seed)
     X, y = load_digits(return_X_y=True)
     parts: dict[str, list[int]] = {"trainval": [], "test_seen": [], "test_unseen": []}
     for digit in range(10):
@@ -54,12 +47,6 @@ def load_digits(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
     signatures = pd.DataFrame(table, index=pd.RangeIndex(10, name="digit"), columns=list(SEGMENTS))
     ordered = {part: np.sort(np.array(rows, dtype=np.int64)) for part, rows in parts.items()}
     return Dataset("digits", X, y, signatures, ordered, source="scikit-learn's load_digits")
-
-
-# Synthetic ------------------------------------------------------------------------------------------------------------
-# Classes whose features are a linear map of their signatures: what a zero-shot learner should get right.
-
-JITTER = 0.05  # spread of the descriptions of one class around its vector
 
 
 def make_synthetic(
@@ -120,10 +107,10 @@ def make_synthetic(
         ("n_features", n_features, 1),
         ("n_attributes", n_attributes, 1),
         ("descriptions", descriptions, 1),
-        ("seed", seed, 0),
     ):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ValueError(f"{name} is {value!r}: expected a whole number of at least {least}")
+    split.check_seed(seed)
     if not 0 <= noise < math.inf or not math.isfinite(shift):
         raise ValueError(f"noise is {noise} and shift {shift}: expected finite numbers, noise at least 0")
     classes, rows = n_seen + n_unseen, samples_per_class

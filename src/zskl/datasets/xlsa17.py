@@ -1,4 +1,13 @@
-"""The five benchmarks in the layout of the public xlsa17 package."""
+"""The five benchmarks in the layout of the public xlsa17 package: NAME/res101.mat and NAME/att_splits.mat.
+
+res101.mat       features (d, n) single, labels (n, 1) counted from 1, image_files (n, 1) the names of the rows
+att_splits.mat   att and original_att (p, C), allclasses_names (C, 1), and row numbers counted from 1:
+                 trainval_loc, test_seen_loc, test_unseen_loc, and of the first fold train_loc and val_loc
+*.txt            allclasses, trainvalclasses, testclasses, trainclasses1…, valclasses1…, attribute_names:
+                 a name per line
+
+MATLAB counts from 1. Only `to_zero_based` turns the numbers of a file into numbers that count from 0.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +41,26 @@ from zskl.signatures import table as tables
 __all__ = ["BENCHMARKS", "DEFAULT_FEATURES", "Splits", "load", "read_folder", "read_splits"]
 
 
-# Splits ---------------------------------------------------------------------------------------------------------------
-# att_splits.mat: the classes of a benchmark, their signatures and the published division of its rows.
-#
-# MATLAB counts from 1. Only `from_one` turns the numbers of a file into numbers that count from 0.
+BENCHMARKS = {
+    "AWA1": "animals, 50 classes, 85 attributes (xlsa17)",
+    "AWA2": "animals, 50 classes, 85 attributes, with public images (xlsa17)",
+    "SUN": "scenes, 717 classes, 102 attributes (xlsa17)",
+    "CUB": "birds, 200 classes, 312 attributes (xlsa17)",
+    "APY": "Pascal and Yahoo objects, 32 classes, 64 attributes (xlsa17)",
+}
+DEFAULT_FEATURES = "res101"  # the ResNet-101 features, which published figures were measured on
+SEED = 0  # of the folds; fixed, so that every user gets the same
+DEPTH = 3  # how many nested folders may form a class name: SUN has church/indoor for church_indoor
+LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
+
+# The cache of features
+FORMAT = 1
+SMALLEST = 1 << 23  # bytes; a smaller file is read about as fast as it is mapped
+BLOCK_VALUES = 1 << 22  # converted and checked together: 16 MB
+SETTLED = 2_000_000_000  # nanoseconds
+ABANDONED = 24 * 3600  # seconds after which nobody writes a temporary file any more
+
+Parts = dict[str, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +150,8 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from zskl import datasets
-    >>> from zskl.datasets.xlsa17 import writer
     >>> with TemporaryDirectory() as folder:
-    ...     writer.write(datasets.make_synthetic(), Path(folder))
+    ...     datasets.xlsa17.write_benchmark(datasets.make_synthetic(), Path(folder))
     ...     splits = datasets.xlsa17.read_splits(Path(folder) / "att_splits.mat")
     >>> splits.rows, splits.att.shape
     (750, (25, 16))
@@ -146,13 +170,14 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
             raise ValueError(
-                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs to one"
+                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs "
+                "to one"
             )
     return Splits(
         path,
         tuple(names),
-        orient_by_class(found["att"], len(names), path, "att"),
-        orient_by_class(found["original_att"], len(names), path, "original_att") if "original_att" in found else None,
+        _orient_by_class(found["att"], len(names), path, "att"),
+        _orient_by_class(found["original_att"], len(names), path, "original_att") if "original_att" in found else None,
         **parts,
         **{name: to_zero_based(found[name], path, name) for name in ("train_loc", "val_loc") if name in found},
     )
@@ -167,28 +192,30 @@ def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
         where = np.flatnonzero(array != np.floor(array))
         raise ValueError(
-            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): expected "
-            "whole numbers"
+            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): "
+            "expected whole numbers"
         )
     below = np.flatnonzero(array < 1)
     if below.size:
         found = np.unique(array[below]).astype(np.int64)
         raise ValueError(
-            f"{path}: {field} holds {list_values(found)} at rows {list_values(below)} (counted from 0); the file's numbers "
-            "count from 1: if they were written counting from 0, add 1 to all of them"
+            f"{path}: {field} holds {list_values(found)} at rows {list_values(below)} (counted from 0); the file's "
+            "numbers count from 1: if they were written counting from 0, add 1 to all of them"
         )
     return array.astype(np.int64) - 1
 
 
-def orient_by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.float64]:
-    """(C, p) from p × C, the package's layout, or C × p; a square matrix is read in the package's layout."""
+def _orient(matrix: Any, n: int, where: str, each: str, beside: str = "") -> NDArray[np.generic]:
+    """(n, m) from m × n, the package's layout, or n × m; a square matrix is read in the package's layout."""
     array = np.asarray(matrix)
-    if array.dtype.kind not in "iufb" or array.ndim != 2 or classes not in array.shape:
-        raise ValueError(
-            f"{path}: {field} is {array.dtype} of shape {array.shape}: expected numbers, one column for each of the "
-            f"{classes} classes"
-        )
-    array = array.T if array.shape[1] == classes else array
+    if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:
+        found = f"{array.dtype} of shape {array.shape}{beside}"
+        raise ValueError(f"{where} is {found}: expected numbers, one column for each {each}")
+    return array.T if array.shape[1] == n else array
+
+
+def _orient_by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.float64]:
+    array = _orient(matrix, classes, f"{path}: {field}", f"of the {classes} classes")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -209,22 +236,6 @@ def _row_numbers(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     return rows
 
 
-# Feature cache --------------------------------------------------------------------------------------------------------
-# A large matrix is read from its file once, checked, and kept as a float32 .npy file that later loads map into memory.
-#
-# Each source has a folder in the user's cache. It contains the matrix, named by the SHA-256 of the source, and
-# source.json. The source counts as unchanged while its size and its times of modification and of status change are as
-# recorded. If only the times differ, its content is hashed again. If a file changed less than two seconds before we
-# looked, it could change again without a new time, because clocks of file systems are coarse. So it is hashed next
-# time.
-
-FORMAT = 1
-SMALLEST = 1 << 23  # bytes; a smaller file is read about as fast as it is mapped
-BLOCK_VALUES = 1 << 22  # converted and checked together: 16 MB
-SETTLED = 2_000_000_000  # nanoseconds
-ABANDONED = 24 * 3600  # seconds after which nobody writes a temporary file any more
-
-
 @dataclass(frozen=True)
 class CachedMatrix:
     """X (n, d) float32 and finite, mapped if it could be kept; and what else the reader gave, as JSON values."""
@@ -234,9 +245,12 @@ class CachedMatrix:
 
 
 def load_matrix(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], dict[str, Any]]]) -> CachedMatrix:
-    """What `read(source)` returns, from the cache if it is there. If there can be no cache, it is read again each time.
+    """What `read(source)` returns, from the cache if it is there: a matrix (n, d) and a dictionary of JSON values.
 
-    `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends only on the source.
+    A large matrix is read once, checked, and kept as a float32 .npy file that later loads map into memory. Each source
+    has a folder in the user's cache, with the matrix, named by the SHA-256 of the source, and source.json. The source
+    counts as unchanged while its size and its times of modification and of status change are as recorded. If only the
+    times differ, its content is hashed again. If there can be no cache, the source is read each time.
     """
     source = source.resolve()
     now = source.stat()
@@ -302,6 +316,7 @@ def _write_cache(
 
 def _describe_source(source: Path, now: os.stat_result) -> dict[str, Any] | None:
     """Size, times and checksum; None if the file changes while it is hashed."""
+    # Clocks of file systems are coarse: a file that changed just now could change again without a new time.
     settled = time.time_ns() - max(_file_times(now)) > SETTLED
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -334,15 +349,10 @@ def _float_blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray
             rows, columns = np.nonzero(~finite)
             raise ValueError(
                 f"{source}: features is NaN or infinite (as float32) in rows {list_values(np.unique(rows) + start)} "
-                f"(counted from 0), the first of them in columns {list_values(columns[rows == rows[0]])}; repair the file"
+                f"(counted from 0), the first of them in columns {list_values(columns[rows == rows[0]])}; repair the "
+                "file"
             )
         yield block
-
-
-# Features -------------------------------------------------------------------------------------------------------------
-# The feature files of a benchmark: which one to read, and what is in it.
-
-DEFAULT_FEATURES = "res101"  # the ResNet-101 features, which published figures were measured on
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,24 +412,8 @@ def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
         parents = [str(image).replace("\\", "/").rpartition("/")[0] for image in images]
         codes = [folders.setdefault(parent, len(folders)) for parent in parents]
     notes = {"labels": labels.tolist(), "folders": list(folders), "folder_codes": codes}
-    return _orient_rows(found["features"], len(labels), path), notes
-
-
-def _orient_rows(matrix: Any, n: int, path: Path) -> NDArray[np.generic]:
-    """(n, d) from d × n, the package's layout, or n × d; a square matrix is taken for the package's layout."""
-    array = np.asarray(matrix)
-    if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:
-        raise ValueError(
-            f"{path}: features is {array.dtype} of shape {array.shape} and labels has {n} values: expected numbers, "
-            "one column for each label"
-        )
-    return array.T if array.shape[1] == n else array
-
-
-# Class table ----------------------------------------------------------------------------------------------------------
-# The class signatures of a benchmark: from att_splits.mat, another .mat file or a table.
-
-NAMES_FILE = "attribute_names.txt"
+    beside = f" and labels has {len(labels)} values"
+    return _orient(found["features"], len(labels), f"{path}: features", "label", beside), notes
 
 
 def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
@@ -432,27 +426,21 @@ def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> 
             raise ValueError(f"{splits.source} has no original_att; use signatures='att'")
         return _class_frame(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
     file, _, field = text.rpartition(":") if re.search(r"\.mat:\w+$", text, re.IGNORECASE) else (text, "", "att")
-    path = _find_file(Path(file).expanduser(), splits.source.parent)
+    expected = "expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv"
+    given, beside = Path(file).expanduser(), splits.source.parent
+    path = next((path for path in (given, beside / given) if path.is_file()), None)
+    if path is None:
+        raise ValueError(f"signatures names {str(given)!r}, which is not a file here or in {beside}: {expected}")
     if path.suffix.lower() == ".mat":
-        return _from_mat(splits, path, field)
+        return _read_mat_table(splits, path, field)
     if path.suffix.lower() == ".csv":
-        return _from_csv(splits, path)
-    raise ValueError(f"signatures is {text!r}: expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv")
-
-
-def _find_file(path: Path, beside: Path) -> Path:
-    for file in (path, beside / path):
-        if file.is_file():
-            return file
-    raise ValueError(
-        f"signatures names {str(path)!r}, which is not a file here or in {beside}: expected 'att', "
-        "'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv"
-    )
+        return _read_csv_table(splits, path)
+    raise ValueError(f"signatures is {text!r}: {expected}")
 
 
 def _attribute_names(splits: Splits, p: int) -> list[str]:
     """The lines of attribute_names.txt beside the splits, without leading numbers; else "attribute 1" and so on."""
-    path = splits.source.with_name(NAMES_FILE)
+    path = splits.source.with_name("attribute_names.txt")
     if not path.is_file():
         return [f"attribute {k}" for k in range(1, p + 1)]
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -464,11 +452,11 @@ def _attribute_names(splits: Splits, p: int) -> list[str]:
     return lines
 
 
-def _from_mat(splits: Splits, path: Path, field: str) -> pd.DataFrame:
+def _read_mat_table(splits: Splits, path: Path, field: str) -> pd.DataFrame:
     """Classes in the order of the splits, unless the file has an allclasses_names of its own."""
     found = arrays.read_mat(path, [field], optional=["allclasses_names"])
     names = found.get("allclasses_names") or splits.class_names
-    values = orient_by_class(found[field], len(names), path, field)
+    values = _orient_by_class(found[field], len(names), path, field)
     missing = [name for name in splits.class_names if name not in names]
     if missing:
         raise ValueError(
@@ -479,7 +467,7 @@ def _from_mat(splits: Splits, path: Path, field: str) -> pd.DataFrame:
     return _class_frame(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
 
 
-def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
+def _read_csv_table(splits: Splits, path: Path) -> pd.DataFrame:
     """One row, or several, per class, named by a column "class" or the only text column. Other classes are dropped."""
     try:
         table = tables.read_table(pd.read_csv(path, dtype={tables.CLASS_COLUMN: str}))
@@ -498,22 +486,17 @@ def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str]
     if bad.any():
         classes = np.array(splits.class_names)[bad.any(axis=1)]
         raise ValueError(
-            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the values"
+            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the "
+            "values"
         )
     return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)
-
-
-# Fold lists -----------------------------------------------------------------------------------------------------------
-# Validation folds of a benchmark: pairs of parts inside trainval. No val class has rows in the train part.
-
-SEED = 0  # fixed, so that every user gets the same folds
-Parts = dict[str, NDArray[np.int64]]
 
 
 def read_folds(splits: Splits, labels: NDArray[np.int64], choice: str | None = None) -> Parts:
     """Parts fold1_train, fold1_val and so on: from the class lists beside the splits, else three seeded folds.
 
-    The choice "file" gives the one fold of train_loc and val_loc, if the file has them.
+    No val class has rows in the train part. The choice "file" gives the one fold of train_loc and val_loc, if the file
+    has them.
     """
     if choice not in (None, "file"):
         raise ValueError(
@@ -521,37 +504,43 @@ def read_folds(splits: Splits, labels: NDArray[np.int64], choice: str | None = N
             "(train_loc and val_loc of att_splits.mat)"
         )
     if choice == "file" and splits.train_loc is not None and splits.val_loc is not None:
-        return _from_rows(splits, labels)
-    classes = np.array(splits.class_names)[np.unique(labels[splits.trainval])]
-    return _fold_parts(splits, labels, _listed_folds(splits, set(classes.tolist())) or _seeded_folds(classes))
-
-
-def _seeded_folds(classes: NDArray[np.str_]) -> list[tuple[set[str], set[str]]]:
-    """(train, val) classes of three folds; of fewer than four classes, of those folds that are left with enough."""
-    pairs = hold_out_thirds(np.sort(classes), make_generator(SEED))
-    return [(set(train.tolist()), set(val.tolist())) for train, val in pairs if len(val) and len(train) > 1]
+        return _file_fold(splits, labels)
+    mine = labels[splits.trainval]
+    classes = np.array(splits.class_names)[np.unique(mine)]
+    folds = _listed_folds(splits, set(classes.tolist()))
+    if not folds:
+        pairs = hold_out_thirds(np.sort(classes), make_generator(SEED))
+        # Of fewer than four classes some folds are not left with enough.
+        folds = [(set(train.tolist()), set(val.tolist())) for train, val in pairs if len(val) and len(train) > 1]
+    parts = {}
+    for number, pair in enumerate(folds, start=1):
+        for kind, held in zip(("train", "val"), pair, strict=True):
+            chosen = np.array([name in held for name in splits.class_names])
+            parts[f"fold{number}_{kind}"] = splits.trainval[chosen[mine]]
+    return parts
 
 
 def _listed_folds(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
     """(train, val) classes of trainclassesN.txt and valclassesN.txt; empty, with a warning, if they use other names."""
-    pairs = []
-    for train, val in _list_files(splits.source.parent):
+    pairs, folder = [], splits.source.parent
+    matches = [re.fullmatch(r"trainclasses(\d+)\.txt", file.name) for file in folder.iterdir()]
+    for number in sorted(int(match[1]) for match in matches if match):
+        train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
+        if not val.is_file():
+            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add it, or remove the first")
         one, other = read_class_list(train), read_class_list(val)
         for path, classes in ((train, one), (val, other)):
             unknown = classes - set(splits.class_names)
             if unknown:
                 warnings.warn(
-                    f"{path} lists classes that {splits.source} does not know: {list_values(sorted(unknown))}; seeded folds "
-                    "are used instead",
+                    f"{path} lists classes that {splits.source} does not know: {list_values(sorted(unknown))}; seeded "
+                    "folds are used instead",
                     stacklevel=5,
                 )
                 return []
             if not classes or not classes <= seen:
-                fault = (
-                    f"classes without rows in trainval: {list_values(sorted(classes - seen))}"
-                    if classes
-                    else "no class"
-                )
+                strange = list_values(sorted(classes - seen))
+                fault = f"classes without rows in trainval: {strange}" if classes else "no class"
                 raise ValueError(
                     f"{path} lists {fault}; a validation fold has only seen classes: the labels are shifted, or "
                     "the list belongs to other splits; then remove it"
@@ -564,32 +553,11 @@ def _listed_folds(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[st
     return pairs
 
 
-def _list_files(folder: Path) -> list[tuple[Path, Path]]:
-    numbers = [re.fullmatch(r"trainclasses(\d+)\.txt", file.name) for file in folder.iterdir()]
-    found = []
-    for number in sorted(int(match[1]) for match in numbers if match):
-        train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
-        if not val.is_file():
-            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add it, or remove the first")
-        found.append((train, val))
-    return found
-
-
-def _fold_parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[str], set[str]]]) -> Parts:
-    mine, parts = labels[splits.trainval], {}
-    for number, pair in enumerate(pairs, start=1):
-        for kind, classes in zip(("train", "val"), pair, strict=True):
-            chosen = np.array([name in classes for name in splits.class_names])
-            parts[f"fold{number}_{kind}"] = splits.trainval[chosen[mine]]
-    return parts
-
-
-def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
+def _file_fold(splits: Splits, labels: NDArray[np.int64]) -> Parts:
     """The fold of train_loc and val_loc. Some copies have rows of test_seen there, which are dropped with a warning."""
-    assert splits.train_loc is not None
-    assert splits.val_loc is not None
     kept, dropped = {}, []
     for field, given in (("train", splits.train_loc), ("val", splits.val_loc)):
+        assert given is not None
         kept[field] = splits.trainval[np.isin(splits.trainval, given)]
         outside = np.setdiff1d(given, splits.trainval)
         if outside.size:
@@ -602,7 +570,8 @@ def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
     both = np.intersect1d(kept["train"], kept["val"])
     if both.size:
         raise ValueError(
-            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out folds='file'"
+            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out "
+            "folds='file'"
         )
     remarks = [f"dropped {' and '.join(dropped)}, which are not in trainval_loc"] if dropped else []
     shared = np.intersect1d(labels[kept["train"]], labels[kept["val"]])
@@ -616,14 +585,8 @@ def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
     return {"fold1_train": kept["train"], "fold1_val": kept["val"]}
 
 
-# Label checks ---------------------------------------------------------------------------------------------------------
-# Check that the labels of a feature file and the splits mean the same classes. Labels off by one are caught here.
-
-DEPTH = 3  # how many nested folders may form a class name: SUN has church/indoor for church_indoor
-
-
 def check_labels_match(splits: Splits, features: Features) -> None:
-    """Refuse labels that contradict the splits, the folders of the images or the package's lists of classes."""
+    """Refuse labels, such as those off by one, that contradict the splits, the images' folders or the class lists."""
     names, labels = np.array(splits.class_names), features.labels
     where = f"{features.source}: labels"
     beyond = np.flatnonzero(labels >= len(names))
@@ -638,28 +601,17 @@ def check_labels_match(splits: Splits, features: Features) -> None:
             f"{where} has no row of classes {list_values(names[absent])}, which {splits.source} names: the labels are "
             "shifted, or rows are missing"
         )
-    _check_rows(splits, len(labels), features.source)
-    _check_parts(splits, names, labels, where)
-    _check_folders(names, features)
-    _check_lists(splits, names, labels, where)
-
-
-def _check_rows(splits: Splits, n: int, source: Path) -> None:
+    n = len(labels)
     for part, rows in splits.parts.items():
         beyond = rows[rows >= n]
         if beyond.size:
             raise ValueError(
-                f"{splits.source}: {part}_loc holds {list_values(beyond + 1)}, but {source} has {n} rows: the two "
-                "files do not belong together, or one is damaged"
+                f"{splits.source}: {part}_loc holds {list_values(beyond + 1)}, but {features.source} has {n} rows: the "
+                "two files do not belong together, or one is damaged"
             )
     if splits.rows < n:
-        warnings.warn(
-            f"{splits.source}: {n - splits.rows} of the {n} rows of {source} are in no part and stay unused",
-            stacklevel=4,
-        )
-
-
-def _check_parts(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
+        unused = f"{n - splits.rows} of the {n} rows of {features.source} are in no part and stay unused"
+        warnings.warn(f"{splits.source}: {unused}", stacklevel=3)
     trained = np.unique(labels[splits.trainval])
     for part, wrong, fault in (
         ("test_unseen", np.isin(labels[splits.test_unseen], trained), "are in trainval_loc too, yet test_unseen_loc"),
@@ -668,10 +620,14 @@ def _check_parts(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.
         rows = splits.parts[part][wrong]
         if rows.size:
             raise ValueError(
-                f"{where} and {splits.source} contradict each other: classes {list_values(names[np.unique(labels[rows])])} "
-                f"{fault} has {len(rows)} rows of them ({list_values(np.sort(rows))}, counted from 0). Labels shifted "
-                "by one, or of another order of classes, look like this; use the labels that belong to these splits"
+                f"{where} and {splits.source} contradict each other: classes "
+                f"{list_values(names[np.unique(labels[rows])])} {fault} has {len(rows)} rows of them "
+                f"({list_values(np.sort(rows))}, counted from 0). Labels shifted by one, or of another order of "
+                "classes, look like this; use the labels that belong to these splits"
             )
+
+    _check_folders(names, features)
+    _check_lists(splits, names, labels, where)
 
 
 def _check_folders(names: NDArray[np.generic], features: Features) -> None:
@@ -679,27 +635,22 @@ def _check_folders(names: NDArray[np.generic], features: Features) -> None:
     if features.folders is None:
         return
     known = {_name_key(name): code for code, name in enumerate(names)}
-    class_of = {folder: _class_of(folder, known) for folder in set(features.folders)}
+    class_of = {}
+    for folder in set(features.folders):
+        components = folder.split("/")
+        keys = [_name_key("_".join(components[-depth:])) for depth in range(DEPTH, 0, -1)]
+        class_of[folder] = next((known[key] for key in keys if key in known), -1)
     if len(set(class_of.values()) - {-1}) < max(2, len(names) / 2):
         return
-    told = np.array([class_of[folder] for folder in features.folders])
-    wrong = np.flatnonzero((told >= 0) & (told != features.labels))
+    by_folder = np.array([class_of[folder] for folder in features.folders])
+    wrong = np.flatnonzero((by_folder >= 0) & (by_folder != features.labels))
     if wrong.size:
         row, label = wrong[0], str(names[features.labels[wrong[0]]])
         raise ValueError(
-            f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({list_values(wrong)}, counted from "
-            f"0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
+            f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({list_values(wrong)}, counted "
+            f"from 0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
             "shifted, or for another order of classes"
         )
-
-
-def _class_of(folder: str, known: dict[str, int]) -> int:
-    components = folder.split("/")
-    for depth in range(DEPTH, 0, -1):
-        code = known.get(_name_key("_".join(components[-depth:])))
-        if code is not None:
-            return code
-    return -1
 
 
 def _name_key(name: str) -> str:
@@ -719,18 +670,6 @@ def _check_lists(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.
                 f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "
                 f"alone {fewer}. The labels are shifted, or the list belongs to other splits; then remove it"
             )
-
-
-# Benchmarks -----------------------------------------------------------------------------------------------------------
-# The five benchmarks in the layout of the public xlsa17 package: NAME/res101.mat and NAME/att_splits.mat.
-
-BENCHMARKS = {
-    "AWA1": "animals, 50 classes, 85 attributes (xlsa17)",
-    "AWA2": "animals, 50 classes, 85 attributes, with public images (xlsa17)",
-    "SUN": "scenes, 717 classes, 102 attributes (xlsa17)",
-    "CUB": "birds, 200 classes, 312 attributes (xlsa17)",
-    "APY": "Pascal and Yahoo objects, 32 classes, 64 attributes (xlsa17)",
-}
 
 
 def load(
@@ -777,11 +716,10 @@ def load(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from zskl import datasets
-    >>> from zskl.datasets.xlsa17 import writer
     >>> with TemporaryDirectory() as root:
     ...     folder = Path(root) / "CUB"
     ...     folder.mkdir()
-    ...     writer.write(datasets.make_synthetic(), folder)
+    ...     datasets.xlsa17.write_benchmark(datasets.make_synthetic(), folder)
     ...     datasets.xlsa17.load("cub", root)
     Dataset('CUB', 750 rows × 64 features, 20 seen and 5 unseen classes, 16 attributes)
     """
@@ -825,9 +763,8 @@ def read_folder(
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from zskl import datasets
-    >>> from zskl.datasets.xlsa17 import writer
     >>> with TemporaryDirectory() as folder:
-    ...     writer.write(datasets.make_synthetic(), Path(folder))
+    ...     datasets.xlsa17.write_benchmark(datasets.make_synthetic(), Path(folder))
     ...     datasets.xlsa17.read_folder(Path(folder), "mine").parts["trainval"].shape
     (480,)
     """
@@ -859,29 +796,19 @@ def find_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
     return benchmark_folder(name.upper(), root) if name.upper() in BENCHMARKS else Path(name)
 
 
-# Writer ---------------------------------------------------------------------------------------------------------------
-# A dataset in the layout of the xlsa17 package, which most published zero-shot code reads.
-#
-#     res101.mat       features (d, n) single, labels (n, 1) counted from 1, image_files (n, 1) the names of the rows
-#     att_splits.mat   att and original_att (p, C), allclasses_names (C, 1), and row numbers counted from 1:
-#                      trainval_loc, test_seen_loc, test_unseen_loc, and of the first fold train_loc and val_loc
-#     *.txt            allclasses, trainvalclasses, testclasses, trainclasses1…, valclasses1…,
-#                      attribute_names: a name per line
-#
-# The signatures are written as they are, not scaled; class labels become text.
-
-LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
-
-
 def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None:
-    """Write all files into an existing folder; `ids` name the rows."""
+    """Write a dataset into an existing folder in the layout that most published zero-shot code reads.
+
+    `ids` name the rows. The signatures are written as they are, not scaled; class labels become text.
+    """
     import scipy.io
 
     index = data.signatures.index
     if index.has_duplicates:
         raise ValueError(
-            f"dataset {data.name!r} has several signatures for class {list_values(index[index.duplicated()].unique())}; the "
-            "xlsa17 format has one per class: average them first"
+            f"dataset {data.name!r} has several signatures for class "
+            f"{list_values(index[index.duplicated()].unique())}; the xlsa17 format has one per class: average them "
+            "first"
         )
     absent = np.setdiff1d(data.class_names, data.y)
     empty = [part for part in REQUIRED_PARTS if not len(data.parts[part])]
@@ -902,34 +829,35 @@ def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = Non
             f"the features take {data.X.nbytes} bytes, a MATLAB v5 file holds {LIMIT}: use the zskl format"
         )
     files = ids if ids is not None else [f"row{k}" for k in range(len(data.X))]
-    features = {"features": data.X.T, "labels": _to_column(data.codes + 1), "image_files": _to_cells(files)}
+    features = {"features": data.X.T, "labels": _to_numbers(data.codes), "image_files": _to_cells(files)}
     scipy.io.savemat(folder / "res101.mat", features)
     table = data.signatures.to_numpy(dtype=np.float64).T
     splits = {"att": table, "original_att": table, "allclasses_names": _to_cells(names)}
     fields = {part: f"{part}_loc" for part in REQUIRED_PARTS}
     fields |= {"fold1_train": "train_loc", "fold1_val": "val_loc"}
-    splits |= {field: _to_column(data.parts[part] + 1) for part, field in fields.items() if part in data.parts}
+    splits |= {field: _to_numbers(data.parts[part]) for part, field in fields.items() if part in data.parts}
     scipy.io.savemat(folder / "att_splits.mat", splits)
-    _write_lines(folder / "allclasses.txt", names)
-    _write_lines(folder / "trainvalclasses.txt", data.seen_classes)
-    _write_lines(folder / "testclasses.txt", data.unseen_classes)
-    _write_lines(folder / "attribute_names.txt", data.attribute_names)
+    lists: dict[str, Iterable[object]] = {
+        "allclasses": names,
+        "trainvalclasses": data.seen_classes,
+        "testclasses": data.unseen_classes,
+        "attribute_names": data.attribute_names,
+    }
     for part, rows in data.parts.items():
         if part.startswith("fold"):
             number, side = part.removeprefix("fold").split("_")
-            classes = data.class_names[np.unique(data.codes[rows])]
-            _write_lines(folder / f"{side}classes{number}.txt", classes)
+            lists[f"{side}classes{number}"] = data.class_names[np.unique(data.codes[rows])]
+    for file, lines in lists.items():
+        text = "".join(f"{line}\n" for line in lines)
+        (folder / f"{file}.txt").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _to_column(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    return values.astype(np.float64).reshape(-1, 1)
+def _to_numbers(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A column of doubles, counted from 1, as MATLAB has them."""
+    return (values + 1).astype(np.float64).reshape(-1, 1)
 
 
 def _to_cells(texts: Sequence[str]) -> NDArray[np.generic]:
     cells = np.empty((len(texts), 1), dtype=object)
     cells[:, 0] = texts
     return cells
-
-
-def _write_lines(path: Path, names: Iterable[object]) -> None:
-    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8", newline="\n")

@@ -1,4 +1,6 @@
-"""Unlabelled rows as evidence: each row counts for a class as far as the model believes that it is of that class.
+"""What a fitted model of class means learns later: from labelled examples and from unlabelled rows.
+
+An unlabelled row counts for a class as far as the model believes that it is of that class:
 
     q = softmax over the candidates of κ·score,   u_c = unit(base_c + Σᵢ q_ic x̂ᵢ),   and again, a few times
 
@@ -7,24 +9,187 @@ Only classes without training rows move. Optionally q is balanced: classes with 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
-from zskl.estimators._candidates import best_row_scores, softmax
-from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_weights
-from zskl.signatures.table import SignatureTable
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
+from zskl._validation import check_option, list_values
+from zskl.estimators._candidates import (
+    best_row_scores,
+    choose_candidates,
+    match_label_dtype,
+    softmax,
+    warn_no_signatures,
+)
+from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable, label_kind
 
-# Adaptation -----------------------------------------------------------------------------------------------------------
+if TYPE_CHECKING:
+    from zskl.estimators.class_means import ClassMeansClassifier
 
-EVEN_SHARES, PARTLY = 10, 3  # rounds that balance rows and classes: fully, and by a part
-SETTLED = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
+log = logging.getLogger(__name__)
+
+FULL_ROUNDS, PARTIAL_ROUNDS = 10, 3  # that balance rows and classes: fully, and by a part
+STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
 TINY = 1e-30
+LEAST_GAIN = 0.02  # that validation classes must promise
+FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
+SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
+
+Rows = NDArray[np.float32]
+
+# Examples
+
+
+def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyArray:
+    if y is None:
+        raise ValueError("y is None: expected a class name for each row of X")
+    labels: NumPyArray = tables.to_labels(y, "y", model.candidates_.tolist())
+    if len(labels) != n:
+        raise ValueError(f"X has {n} rows but y has {len(labels)} labels: expected one label for each row")
+    mine, theirs = label_kind(model.classes_, "y"), label_kind(labels, "y")
+    if mine != theirs:
+        raise ValueError(
+            f"y names classes by {theirs}s such as {list_values(labels)}, the model by {mine}s: use its type"
+        )
+    return labels
+
+
+def check_wrong_mask(wrong: Any, n: int) -> NDArray[np.bool_]:
+    marked = np.asarray(wrong)
+    if marked.dtype != np.bool_ or marked.shape not in ((), (n,)):
+        raise ValueError(f"wrong is {str(wrong)[:60]}: expected True, False, or one of them for each of the {n} rows")
+    return np.broadcast_to(marked, (n,))
+
+
+def find_examples(rows: Rows, labels: NumPyArray, examples: Rows, classes: list[Any]) -> NDArray[np.bool_]:
+    """(m,) which of the `examples` (m, d) of these `classes` (m,) are the rows (n, d) of `labels` (n,), each once."""
+    found = np.zeros(len(classes), dtype=bool)
+    places = {label: np.array(rows) for label, rows in tables.rows_by_label(np.array(classes, object)).items()}
+    for number, (row, label) in enumerate(zip(rows, labels.tolist(), strict=True)):
+        mine = places.get(label, np.empty(0, dtype=int))
+        mine = mine[~found[mine]]
+        mine = mine[np.abs(examples[mine] - row).max(axis=1, initial=0.0) < SAME_ROW]
+        if not len(mine):
+            raise ValueError(
+                f"row {number} of X is not among the examples of {label!r}: hand over rows as they were added, "
+                "or leave X out to remove all examples of the classes in y"
+            )
+        found[mine[0]] = True
+    return found
+
+
+def add_classes(
+    model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_]
+) -> tuple[SignatureTable, list[Any]]:
+    """The model's table with new classes: those that `given` describes, and those of examples without a description.
+
+    Also lists the classes without a description.
+    """
+    table, undescribed = model.signature_table_, model.undescribed_
+    if given is not None:
+        more = choose_candidates(model, given, None)
+        new = more.classes.tolist()
+        warn_no_signatures(model, new, stacklevel=3)
+        known = set(table.classes.tolist()) - set(undescribed)
+        again = [label for label in new if label in known]
+        if again:
+            raise ValueError(
+                f"signatures describes {list_values(again)}, which the model knows already: describe only new classes"
+            )
+        kept = [label for label in table.classes.tolist() if label not in set(new)]
+        table = join_tables(table.select(kept), more)
+        undescribed = [label for label in undescribed if label not in set(new)]
+    have, right = set(table.classes.tolist()), set(labels[~wrong].tolist())
+    fresh = [label for label in dict.fromkeys(labels.tolist()) if label not in have]
+    only_wrong = [label for label in fresh if label not in right]
+    if only_wrong:
+        raise ValueError(
+            f"class {list_values(only_wrong)} has no description, no training rows and only examples marked as wrong: "
+            "give it a description or a right example"
+        )
+    if fresh:
+        log.info("no description of %s: known by examples alone", list_values(fresh))
+        rows = np.repeat(mean_signature(model)[None], len(fresh), axis=0)
+        names = match_label_dtype(model.classes_, tables.to_labels(fresh, "y"))
+        table = join_tables(table, SignatureTable(names, rows, table.names))
+    return table, [*undescribed, *fresh]
+
+
+def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
+    """(p,) of the seen classes: what stands for the signature of a class that has none."""
+    found: NDArray[np.float64] = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
+    return found
+
+
+def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
+    """Candidates of a table that are known by their examples alone."""
+    if not model.undescribed_:
+        return frozenset()
+    placeholder, unknown = mean_signature(model), set(model.undescribed_)
+    places = [place for place, label in enumerate(table.labels.tolist()) if label in unknown]
+    pairs = zip(table.labels[places].tolist(), to_dense(table.matrix[places]), strict=True)
+    return frozenset(label for label, row in pairs if np.array_equal(row, placeholder))
+
+
+def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable:
+    labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
+    if first.labels.dtype.kind != "O":
+        labels = tables.to_labels(labels.tolist(), "signatures")
+    return SignatureTable(labels, stack_rows(first.matrix, second.matrix), first.names)
+
+
+def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict[str, Any] | None:
+    """What validation classes say about that many examples of a class: about the nearest number that was tried."""
+    tried = (practice or {}).get("examples") or {}
+    if not tried:
+        return None
+    nearest = min(tried, key=lambda k: abs(np.log(float(k)) - np.log(max(count, 1.0))))
+    entry: dict[str, Any] = tried[nearest]
+    return entry
+
+
+def interpolate_calibration(
+    before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
+) -> tuple[float, dict[str, float] | None]:
+    """Calibration constant and temperatures between those of `before` and, as far as `share` says, those of `entry`.
+
+    The latter are times `factor`: what class means' scores count in those of a committee.
+    """
+    constant = float(before["calibration"])
+    constant += share * (factor * float(entry["calibration"]) - constant)
+    old, new = before["temperatures"], entry["temperatures"]
+    if old is None or new is None:
+        return constant, old
+    # Temperatures are factors, so they are interpolated on a logarithmic scale.
+    return constant, {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old}
+
+
+def direction_changes(rows: Array, now: Array, then: Array) -> Array:
+    """(n, R) ‖u′ − u‖ of rows x̂ (n, d), directions u `now` (R, d) and sums v′ `then` (R, d).
+
+    How far one more example would move the direction of a class. With v the sum of a class's evidence, u = v/‖v‖ its
+    direction, and v′ the same with the weight that its description has beside one more example, a row x̂ of the class
+    would turn u to u′ = (v′ + x̂)/‖v′ + x̂‖. It moves by
+
+        ‖u′ − u‖ = √(2 − 2 u·u′),    u·u′ = (u·v′ + u·x̂) / √(‖v′‖² + 2 v′·x̂ + 1)
+    """
+    xp = namespace(rows)
+    squares = xp.sum(then * then, axis=1) + 2 * (rows @ then.T) + xp.sum(rows * rows, axis=1, keepdims=True)
+    products = xp.sum(now * then, axis=1) + rows @ now.T
+    tiny = xp.finfo(squares.dtype).tiny
+    cosines = products / xp.sqrt(squares.clip(min=tiny))
+    return xp.sqrt((2 - 2 * cosines).clip(min=0.0))
+
+
+# Unlabelled rows
 
 
 class NoClearGain(ValueError):
@@ -33,7 +198,7 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    """How unlabelled rows are used: see `adapted`."""
+    """How unlabelled rows are used: see `run_adaptation`."""
 
     weight: float = 5.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
@@ -45,8 +210,10 @@ class AdaptationSettings:
     count: float = 1.0  # what a row counts: less where there are more rows than validation classes had
 
     @classmethod
-    def of(cls, stored: dict[str, Any]) -> AdaptationSettings:
-        return cls(**{name: stored[name] for name in cls.__dataclass_fields__ if name in stored})
+    def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:
+        """Those that validation classes chose, for so many rows per class."""
+        chosen = cls(**{name: entry[name] for name in cls.__dataclass_fields__ if name in entry})
+        return replace(chosen, count=min(1.0, entry["per_class"] / per_class))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +250,7 @@ class OtherModels:
 
 
 @dataclass(frozen=True, eq=False)
-class Adapted:
+class AdaptationResult:
     """What unlabelled rows add: `sums` (c, d), `masses` (c,), and how the rounds ended."""
 
     sums: NDArray[np.float32]
@@ -92,12 +259,61 @@ class Adapted:
     turned: float  # 1 − cosine of the direction that the last round turned most
 
 
+def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
+    """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
+    seen = set(model.classes_.tolist())
+    names: Any = candidates
+    if candidates is None or isinstance(candidates, str):
+        check_option("candidates", candidates or "unseen", ("unseen", "all"))
+        unseen = [label for label in model.candidates_.tolist() if label not in seen]
+        names = None if candidates == "all" else unseen or None
+    table = choose_candidates(model, None, names)
+    if seen >= set(table.labels.tolist()):
+        raise ValueError(
+            "every candidate has training rows, so there is no class that unlabelled rows could teach: name "
+            "candidates without training rows, or describe further classes in fit"
+        )
+    return table, "all" if seen & set(table.labels.tolist()) else "unseen"
+
+
+def find_adaptation_entry(practice: dict[str, Any] | None, mode: str, per_class: float) -> dict[str, Any] | None:
+    """What validation classes say about so many unlabelled rows for each candidate; None where nobody has tried."""
+    tried = ((practice or {}).get("unlabelled") or {}).get(mode) or []
+    enough = [entry for entry in tried if entry["per_class"] <= FEWER_ROWS * per_class]
+    return max(enough, key=lambda entry: float(entry["per_class"]), default=None)
+
+
+def is_clear_gain(entry: dict[str, Any]) -> bool:
+    """Whether validation classes promise a gain: 2 points, and a gain on every fold."""
+    return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
+
+
+def check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
+    """Refuse to adapt where validation classes promise no clear gain."""
+    if entry is None:
+        if practised:
+            tried = "as few on validation classes; collect more rows"
+        else:
+            tried = "any on validation classes; fit it by selection.tune, call selection.calibrate on it"
+        raise NoClearGain(
+            f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
+            f"tried {tried}, or use force=True"
+        )
+    if not is_clear_gain(entry):
+        raise NoClearGain(
+            f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
+            f"unlabelled rows, {100 * entry['least']:+.1f} in the worst fold: expected {100 * LEAST_GAIN:.0f} points "
+            "and a gain in each fold, so the model stays as it is; use force=True to adapt all the same"
+        )
+
+
 def balance_columns(q: Array, part: float) -> Array:
     """q (n, c) with column masses drawn together: by a `part` of 1 to equal masses. Each row keeps its own mass."""
     xp = namespace(q)
+    # A class that no row is like would divide 0 by 0.
     q = q + TINY
     share = xp.sum(q, axis=1, keepdims=True)  # of no row 0
-    for _ in range(EVEN_SHARES if part == 1 else PARTLY):
+    for _ in range(FULL_ROUNDS if part == 1 else PARTIAL_ROUNDS):
         q = q / xp.sum(q, axis=0, keepdims=True) ** part
         q = q * (share / xp.sum(q, axis=1, keepdims=True))
     return q
@@ -111,7 +327,7 @@ def run_adaptation(
     moving: NDArray[np.bool_],
     how: AdaptationSettings,
     other: Array | None = None,
-) -> Adapted:
+) -> AdaptationResult:
     """Run the rounds on rows x̂ (n, d).
 
     `described` (R, d) is what each signature row adds (n₀ m̂) and `known` (R, d) the sums of labelled rows. `rows`
@@ -121,25 +337,26 @@ def run_adaptation(
     xp = namespace(x)
     free, still = np.flatnonzero(moving), np.flatnonzero(~moving)
     mine = np.unique(rows[free])  # signature rows that move
+    # Of a class with several signatures each has its own direction, and all take up the same rows.
     owner = np.zeros(described.shape[0], dtype=np.int64)
     owner[rows[free].ravel()] = np.repeat(np.arange(len(free)), rows.shape[1])
     places, columns = convert_like(owner[mine], x, "int64"), np.searchsorted(mine, rows[free])
     base = (described + known)[convert_like(mine, x, "int64")]
-    fixed = (
-        _adaptation_logits(x, scale_to_unit_length(described + known), rows[still], how.kappa, how.shift)
-        if len(still)
-        else x[:, :0]
-    )
-    extra = (
-        None if other is None else (other[:, convert_like(free, x, "int64")], other[:, convert_like(still, x, "int64")])
-    )
-    fixed = fixed if extra is None else fixed + extra[1]
+    fixed = x[:, :0]  # logits of the classes whose directions stay
+    if len(still):
+        staying = np.unique(rows[still])
+        u = scale_to_unit_length(described + known)[convert_like(staying, x, "int64")]
+        fixed = how.kappa * (best_row_scores(x @ u.T, np.searchsorted(staying, rows[still])) - how.shift)
+    extra = None
+    if other is not None:
+        extra = other[:, convert_like(free, x, "int64")]
+        fixed = fixed + other[:, convert_like(still, x, "int64")]
     u, turned, done = scale_to_unit_length(base), 1.0, 0
     q = found = x[:, :0]
-    while done < how.rounds and turned >= SETTLED:
+    while done < how.rounds and turned >= STILL:
         done += 1
         logits = how.kappa * best_row_scores(x @ u.T, columns)
-        logits = logits if extra is None else logits + extra[0]
+        logits = logits if extra is None else logits + extra
         q = softmax(xp.concat([logits, fixed], axis=1) if len(still) else logits)[:, : len(free)]
         q = balance_columns(q, how.balance) if how.balance else q
         found = how.count * (q.T @ x)
@@ -148,28 +365,20 @@ def run_adaptation(
         u = new
     sums, masses = np.zeros((len(rows), x.shape[1]), np.float32), np.zeros(len(rows))
     sums[free], masses[free] = to_numpy(found), to_numpy(xp.sum(q, axis=0))
-    return Adapted(sums, masses, done, turned)
+    return AdaptationResult(sums, masses, done, turned)
 
 
-def _adaptation_logits(x: Array, u: Array, rows: NumPyArray, kappa: float, shift: float) -> Array:
-    """κ·(score − shift) (n, c) of classes whose directions stay."""
-    mine = np.unique(rows)
-    scores = best_row_scores(x @ u[convert_like(mine, x, "int64")].T, np.searchsorted(mine, rows))
-    return kappa * (scores - shift)
-
-
-# Bench ----------------------------------------------------------------------------------------------------------------
-# Validation rows of one fold, ready to try examples and unlabelled rows on: only products of sizes that matter.
-
-Rows = NDArray[np.float32]
+# Trials on validation rows
 
 
 @dataclass(frozen=True, eq=False)
-class ValidationBench:
-    """Rows x̂ (n, d) with the columns `own` (n,) of their classes, before c candidates of which some are `seen` (c,).
+class FewShotTrial:
+    """Validation rows of a fold, to try examples and unlabelled rows on: only products of sizes that matter.
 
-    Of each of R signature rows: `described` m̂ (R, d), how firm that is (R,), and the whitened mean (R, d) and number of
-    training rows (R,) of its class, 0 for a held-out one. `rows` (c, m) are the signature rows of each candidate.
+    Rows x̂ (n, d) with the columns `own` (n,) of their classes, and c candidates of which some are `seen` (c,).
+    Of each of R signature rows: `described` m̂ (R, d), how certain that is (R,), and the whitened mean (R, d) and
+    number of training rows (R,) of its class, 0 for a held-out one. `rows` (c, m) are the signature rows of each
+    candidate.
     `other` (n, c) is what other models add to the scores.
     """
 
@@ -177,7 +386,7 @@ class ValidationBench:
     own: NDArray[np.int64]
     seen: NDArray[np.bool_]
     described: Rows
-    firmness: NDArray[np.float64]
+    certainty: NDArray[np.float64]
     means: Rows
     counts: NDArray[np.float64]
     weight: float  # n₀ of the seen classes
@@ -189,29 +398,25 @@ class ValidationBench:
     share: float
     other: Rows | None = None
 
-    def at(self, shrinkage: float) -> ValidationBench:
+    def with_shrinkage(self, shrinkage: float) -> FewShotTrial:
         """The same with another shrinkage, which only weighs coordinates; kept for the next time."""
         if shrinkage == self.shrinkage:
             return self
-        if shrinkage not in self._turned:
-            self._turned[shrinkage] = self._at(shrinkage)
-        return self._turned[shrinkage]
+        if shrinkage not in self._by_shrinkage:
+            ratio = whitening_ratio(self.eigenvalues, self.shrinkage, shrinkage).astype(np.float32)
+            self._by_shrinkage[shrinkage] = replace(
+                self,
+                x=scale_to_unit_length(self.x * ratio),
+                described=scale_to_unit_length(self.described * ratio),
+                means=self.means * ratio,
+                kept=scale_to_unit_length(self.kept * ratio),
+                shrinkage=shrinkage,
+            )
+        return self._by_shrinkage[shrinkage]
 
     @cached_property
-    def _turned(self) -> dict[float, ValidationBench]:
+    def _by_shrinkage(self) -> dict[float, FewShotTrial]:
         return {}
-
-    def _at(self, shrinkage: float) -> ValidationBench:
-        before, after = (whitening_weights(self.eigenvalues, one) for one in (self.shrinkage, shrinkage))
-        ratio = (after / before).astype(np.float32)
-        return replace(
-            self,
-            x=scale_to_unit_length(self.x * ratio),
-            described=scale_to_unit_length(self.described * ratio),
-            means=self.means * ratio,
-            kept=scale_to_unit_length(self.kept * ratio),
-            shrinkage=shrinkage,
-        )
 
     @cached_property
     def known(self) -> Rows:
@@ -244,21 +449,21 @@ class ValidationBench:
     def _kept_products(self) -> tuple[Rows, Rows]:
         return self.kept @ self.described.T, self.kept @ self.known.T
 
-    def worth(self, weight: float, firm: bool = False) -> Rows:
-        """(R,) what descriptions are worth if those of held-out classes are worth `weight`, or more where `firm`."""
-        new = weight * self.firmness if firm else weight
+    def description_weights(self, weight: float, by_certainty: bool = False) -> Rows:
+        """(R,) n₀: `weight` for held-out classes, times the certainty of their descriptions if `by_certainty`."""
+        new = weight * self.certainty if by_certainty else weight
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
     def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
         """(n, c) where rows that sum up to `added` (c, d) were learned."""
-        return Trial(self, added).scores(weight, crowding)
+        return TaughtScores(self, added).scores(weight, crowding)
 
-    def some(self, rows: NDArray[np.int64]) -> ValidationBench:
+    def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
         """Some of the rows."""
         other = None if self.other is None else self.other[rows]
         return replace(self, x=self.x[rows], own=self.own[rows], other=other)
 
-    def held_out(self) -> ValidationBench:
+    def select_held_out(self) -> FewShotTrial:
         """The rows of the held-out classes before these classes alone."""
         columns, rows = self.new, self.new_rows
         signatures = np.unique(self.rows[columns])
@@ -268,16 +473,16 @@ class ValidationBench:
             own=np.searchsorted(columns, self.own[rows]),
             seen=self.seen[columns],
             described=self.described[signatures],
-            firmness=self.firmness[signatures],
+            certainty=self.certainty[signatures],
             means=self.means[signatures],
             counts=self.counts[signatures],
             rows=np.searchsorted(signatures, self.rows[columns]),
             other=None if self.other is None else self.other[np.ix_(rows, columns)],
         )
 
-    def adapted(self, how: AdaptationSettings) -> Adapted:
+    def adapt(self, how: AdaptationSettings) -> AdaptationResult:
         """What these rows, as if unlabelled, add to the held-out classes."""
-        described = self.worth(how.weight)[:, None] * self.described
+        described = self.description_weights(how.weight)[:, None] * self.described
         other = None if self.other is None else np.float32(how.kappa) * self.other
         return run_adaptation(self.x, described, self.known, self.rows, ~self.seen, how, other)
 
@@ -290,64 +495,39 @@ class ValidationBench:
         return float(np.mean(hits[counts > 0] / counts[counts > 0]))
 
 
-class Trial:
-    """A bench whose classes have learned rows that sum up to `added` (c, d). It scores `rows` of the bench, or all."""
+class TaughtScores:
+    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`."""
 
-    def __init__(
-        self, bench: ValidationBench, added: Rows | None = None, rows: NDArray[np.int64] | None = None
-    ) -> None:
-        self.bench, self.added, self.rows = bench, added, slice(None) if rows is None else rows
-        self._close: dict[tuple[float, bool], Rows] = {}
+    def __init__(self, trial: FewShotTrial, added: Rows | None = None, rows: NDArray[np.int64] | None = None) -> None:
+        self.trial, self.added, self.rows = trial, added, slice(None) if rows is None else rows
+        self._crowding: dict[tuple[float, bool], Rows] = {}
 
     @cached_property
     def _products(self) -> Rows | None:
         """(n, c) of rows with what was learned."""
-        return None if self.added is None else self.bench.x[self.rows] @ self.added.T
+        return None if self.added is None else self.trial.x[self.rows] @ self.added.T
 
     @cached_property
     def _kept_products(self) -> Rows | None:
-        return None if self.added is None else self.bench.kept @ self.added.T
+        return None if self.added is None else self.trial.kept @ self.added.T
 
-    def scores(self, weight: float, crowding: float, firm: bool = False) -> Rows:
-        """(n, c); for `weight` and `firm` see `Bench.worth`."""
-        bench, worth = self.bench, self.bench.worth(weight, firm)
-        length = self._lengths(worth)
-        described, known = bench._products
-        cosines = self._sum(worth, described[self.rows], known[self.rows], self._products) / length
-        if crowding and len(bench.kept):
-            if (weight, firm) not in self._close:
-                close = self._sum(worth, *bench._kept_products, self._kept_products) / length
-                self._close[weight, firm] = np.asarray(mean_of_largest(close, bench.share))
-            cosines = cosines - np.float32(crowding) * self._close[weight, firm]
-        best: Rows = np.asarray(best_row_scores(cosines, bench.rows))
-        return best if bench.other is None else best + bench.other[self.rows]
-
-    def _sum(self, worth: Rows, described: Rows, known: Rows, added: Rows | None) -> Rows:
-        found: Rows = worth * described + known
-        return found if added is None else found + added[:, self.bench.owner]
-
-    def _lengths(self, worth: Rows) -> Rows:
-        """(R,) of the sums of all evidence."""
-        total = worth[:, None] * self.bench.described + self.bench.known
-        total = total if self.added is None else total + self.added[self.bench.owner]
+    def scores(self, weight: float, crowding: float, by_certainty: bool = False) -> Rows:
+        """(n, c); for `weight` and `by_certainty` see `FewShotTrial.description_weights`."""
+        trial, weights = self.trial, self.trial.description_weights(weight, by_certainty)
+        total = weights[:, None] * trial.described + trial.known
+        total = total if self.added is None else total + self.added[trial.owner]
         length = np.linalg.norm(total, axis=1)
-        return np.where(length > 0, length, np.float32(1))
+        length = np.where(length > 0, length, np.float32(1))
+        described, known = trial._products
+        cosines = self._add_up(weights, described[self.rows], known[self.rows], self._products) / length
+        if crowding and len(trial.kept):
+            if (weight, by_certainty) not in self._crowding:
+                close = self._add_up(weights, *trial._kept_products, self._kept_products) / length
+                self._crowding[weight, by_certainty] = np.asarray(mean_of_largest(close, trial.share))
+            cosines = cosines - np.float32(crowding) * self._crowding[weight, by_certainty]
+        best: Rows = np.asarray(best_row_scores(cosines, trial.rows))
+        return best if trial.other is None else best + trial.other[self.rows]
 
-
-# Moves ----------------------------------------------------------------------------------------------------------------
-# How far one more example would move the direction of a class, in closed form.
-#
-# With v the sum of a class's evidence, u = v/‖v‖ its direction, and v′ the same with the weight that its description
-# has beside one more example, a row x̂ of the class would turn u to u′ = (v′ + x̂)/‖v′ + x̂‖. It moves by
-#
-#     ‖u′ − u‖ = √(2 − 2 u·u′),    u·u′ = (u·v′ + u·x̂) / √(‖v′‖² + 2 v′·x̂ + 1)
-
-
-def direction_changes(hat: Array, now: Array, then: Array) -> Array:
-    """(n, rows) ‖u′ − u‖ of rows x̂ (n, d), directions u `now` (rows, d) and sums v′ `then` (rows, d)."""
-    xp = namespace(hat)
-    squares = xp.sum(then * then, axis=1) + 2 * (hat @ then.T) + xp.sum(hat * hat, axis=1, keepdims=True)
-    products = xp.sum(now * then, axis=1) + hat @ now.T
-    tiny = xp.finfo(squares.dtype).tiny
-    cosines = products / xp.sqrt(squares.clip(min=tiny))
-    return xp.sqrt((2 - 2 * cosines).clip(min=0.0))
+    def _add_up(self, weights: Rows, described: Rows, known: Rows, added: Rows | None) -> Rows:
+        found: Rows = weights * described + known
+        return found if added is None else found + added[:, self.trial.owner]

@@ -1,7 +1,6 @@
-"""Some training rows that stay with a model. Which ones depends on their content alone, not on order or pieces.
+"""What class means learn from training rows: their sums, some rows to keep, the whitened space, the kernel's weights.
 
-Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the training
-rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
+`Sums` are all that is read from the rows. `FitCache` works everything else out from them, for any settings.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
+from zskl import kernels
 from zskl._arrays import (
     Array,
     NumPyArray,
@@ -32,16 +32,21 @@ from zskl._arrays import (
     to_dense,
     to_numpy,
 )
-from zskl.kernels import squared_distances as squared_distances_kernel
+from zskl.estimators._candidates import Question
 from zskl.scaling import Scaling
 
-# Kept rows ------------------------------------------------------------------------------------------------------------
+Floats = NDArray[np.float64]
+
+# Kept rows
+#
+# Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the
+# training rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
 
 KEPT = 4096  # rows in all, at most; every class keeps at least one
 WAITING = 1024  # rows that are sorted in together
 _WORDS = 256  # hashed together
 _COLUMNS = 64  # put in order together
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: spreads sums over all 64 bits
 
 
 def hash_rows(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
@@ -57,7 +62,8 @@ def hash_rows(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
         np.add.at(mixed, X.owners, words * odd[X.values.indices])
     else:
         words = np.ascontiguousarray(X, np.float32).view(np.uint32)
-        for start in range(0, words.shape[1], _WORDS):  # no copy of all words in 64 bits
+        # Some columns at a time: all words in 64 bits would be a second, larger copy of the rows.
+        for start in range(0, words.shape[1], _WORDS):
             mixed += words[:, start : start + _WORDS].astype(np.uint64) @ odd[start : start + _WORDS]
     mixed ^= mixed >> np.uint64(29)
     return mixed * _MIX
@@ -72,20 +78,20 @@ class KeptRows:
     codes: NDArray[np.int64]
 
     @classmethod
-    def none(cls, d: int) -> KeptRows:
+    def empty(cls, d: int) -> KeptRows:
         return cls(np.empty((0, d), np.float32), np.empty(0, np.uint64), np.empty(0, np.int64))
 
-    def with_rows(self, rows: Any, found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> KeptRows:
+    def add(self, rows: Any, hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> KeptRows:
         """These and further rows, as far as they are to be kept for this number of classes."""
-        all_hashes, all_codes = np.concatenate([self.hashes, found]), np.concatenate([self.codes, codes])
+        all_hashes, all_codes = np.concatenate([self.hashes, hashes]), np.concatenate([self.codes, codes])
         order = _select_rows(all_hashes, all_codes, classes)
         if is_sparse_rows(rows) or is_sparse_rows(self.rows):
             return KeptRows(stack_rows(self.rows, rows)[order], all_hashes[order], all_codes[order])
         old = len(self.hashes)
-        taken = np.empty((len(order), self.rows.shape[1]), np.float32)
+        selected = np.empty((len(order), self.rows.shape[1]), np.float32)
         mine = order < old
-        taken[mine], taken[~mine] = self.rows[order[mine]], rows[order[~mine] - old]
-        return KeptRows(taken, all_hashes[order], all_codes[order])
+        selected[mine], selected[~mine] = self.rows[order[mine]], rows[order[~mine] - old]
+        return KeptRows(selected, all_hashes[order], all_codes[order])
 
 
 def _rows_per_class(classes: int) -> int:
@@ -93,18 +99,18 @@ def _rows_per_class(classes: int) -> int:
     return max(1, KEPT // classes)
 
 
-def _select_rows(found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def _select_rows(hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
     """Which of the rows with these hashes and classes (n,) are kept, class by class and by hash."""
-    order = np.lexsort((found, codes))
+    order = np.lexsort((hashes, codes))
     new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(codes[order]) != 0) | (found[order][1:] != found[order][:-1])
+    new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
     order = order[new]
     sorted_codes = codes[order]
     rank = np.arange(len(order)) - np.searchsorted(sorted_codes, sorted_codes)
     return order[rank < _rows_per_class(classes)]
 
 
-class Keeping:
+class RowKeeper:
     """The `KeptRows` of dense rows that come block by block. Rows that cannot be among them are dropped at once.
 
     A kept row lies in one place until a row with a smaller hash takes it, so there is never a second copy of all.
@@ -119,21 +125,22 @@ class Keeping:
         self._limits: NDArray[np.uint64] | None = None  # (C,) a row with a larger hash is not kept
         self._waiting: list[tuple[NDArray[np.float32], NDArray[np.uint64], NDArray[np.int64]]] = []
 
-    def see(self, rows: NDArray[np.float32], found: NDArray[np.uint64], codes: NDArray[np.int64]) -> None:
+    def add(self, rows: NDArray[np.float32], hashes: NDArray[np.uint64], codes: NDArray[np.int64]) -> None:
         if self._limits is not None:
-            near = np.flatnonzero(found <= self._limits[codes])
-            rows, found, codes = rows[near], found[near], codes[near]
+            near = np.flatnonzero(hashes <= self._limits[codes])
+            rows, hashes, codes = rows[near], hashes[near], codes[near]
         for start in range(0, len(rows), WAITING):
             piece = slice(start, start + WAITING)
-            self._waiting.append((rows[piece], found[piece], codes[piece]))
+            self._waiting.append((rows[piece], hashes[piece], codes[piece]))
             if sum(len(some) for _, some, _ in self._waiting) >= WAITING:
                 self._sort_in()
 
-    def kept(self) -> KeptRows:
+    def finish(self) -> KeptRows:
         """All that are kept; call it once, at the end."""
         self._sort_in()
         rows = self._rows[: len(self._places)]
-        for start in range(0, rows.shape[1], _COLUMNS):  # no copy of all rows
+        # Put in order in place, some columns at a time: there is no copy of all rows.
+        for start in range(0, rows.shape[1], _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             rows[:, columns] = self._rows[self._places, columns]
         return KeptRows(rows, self._hashes, self._codes)
@@ -141,7 +148,7 @@ class Keeping:
     def _sort_in(self) -> None:
         if not self._waiting:
             return
-        all_hashes = np.concatenate([self._hashes, *(found for _, found, _ in self._waiting)])
+        all_hashes = np.concatenate([self._hashes, *(hashes for _, hashes, _ in self._waiting)])
         all_codes = np.concatenate([self._codes, *(codes for _, _, codes in self._waiting)])
         order, start = _select_rows(all_hashes, all_codes, self._classes), len(self._hashes)
         stay = order < start
@@ -149,10 +156,10 @@ class Keeping:
         places[stay] = self._places[order[stay]]
         free = np.setdiff1d(np.arange(len(self._rows)), places[stay], assume_unique=True)
         places[~stay] = free[: len(order) - np.count_nonzero(stay)]
-        for rows, found, _ in self._waiting:
-            new = np.flatnonzero((order >= start) & (order < start + len(found)))
+        for rows, hashes, _ in self._waiting:
+            new = np.flatnonzero((order >= start) & (order < start + len(hashes)))
             self._rows[places[new]] = rows[order[new] - start]
-            start += len(found)
+            start += len(hashes)
         self._waiting.clear()
         self._hashes, self._codes, self._places = all_hashes[order], all_codes[order], places
         full = np.bincount(self._codes, minlength=self._classes) >= _rows_per_class(self._classes)
@@ -160,13 +167,8 @@ class Keeping:
         self._limits = np.where(full, self._hashes[last], np.iinfo(np.uint64).max)
 
 
-# Sums -----------------------------------------------------------------------------------------------------------------
-# Sums over training rows: all that class means are learned from. In float64, read once, and exact in pieces.
-#
-# N_c rows of class c, Σx of them, and one pooled Σxxᵀ, of sparse rows only its diagonal; with weights Σw, Σwx and
-# Σwxxᵀ
+# Sums
 
-Floats = NDArray[np.float64]
 BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
 GPU_VALUES = 1 << 21
 BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
@@ -174,30 +176,17 @@ BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is s
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over rows of C classes in d features. Add two of them: the result is that of all rows together.
+    """Sums over rows of C classes in d features, in float64: all that class means are learned from.
 
-    Parameters
-    ----------
-    classes : ndarray of shape (C,)
-        The classes, sorted.
-    rows : ndarray of shape (C,)
-        How many rows each has, or what they weigh together.
-    totals : ndarray of shape (C, d)
-        The sum of its scaled rows.
-    products : ndarray of shape (d, d) or (d,)
-        The sum of xxᵀ over all scaled rows; of sparse rows its diagonal.
-    kept : KeptRows
-        Some of the rows.
-    scaling : str
-        How the rows were scaled.
+    Add two of them: the result is that of all rows together, exactly. With weights w they are Σw, Σwx and Σwxxᵀ.
     """
 
-    classes: NumPyArray
-    rows: Floats
-    totals: Floats
-    products: Floats
+    classes: NumPyArray  # (C,) sorted
+    rows: Floats  # (C,) how many rows each class has, or what they weigh together
+    totals: Floats  # (C, d) the sum of its scaled rows
+    products: Floats  # (d, d) the sum of xxᵀ over all scaled rows; of sparse rows its diagonal (d,)
     kept: KeptRows
-    scaling: str
+    scaling: str  # how the rows were scaled
 
     def __add__(self, other: Sums) -> Sums:
         if not isinstance(other, Sums):
@@ -218,7 +207,7 @@ class Sums:
         for places, one in ((my_places, self), (their_places, other)):
             rows[places] += one.rows
             totals[places] += one.totals
-        kept = KeptRows(self.kept.rows, self.kept.hashes, my_places[self.kept.codes]).with_rows(
+        kept = KeptRows(self.kept.rows, self.kept.hashes, my_places[self.kept.codes]).add(
             other.kept.rows, other.kept.hashes, their_places[other.kept.codes], len(classes)
         )
         return Sums(classes, rows, totals, self.products + other.products, kept, self.scaling)
@@ -227,13 +216,13 @@ class Sums:
         """For the built-in `sum`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def renamed(self, names: NumPyArray) -> Sums:
+    def rename_classes(self, names: NumPyArray) -> Sums:
         """The same sums under other names of the classes (C,), one for each; classes that share a name become one."""
         classes, places = np.unique(names, return_inverse=True)
         rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
         np.add.at(rows, places, self.rows)
         np.add.at(totals, places, self.totals)
-        kept = KeptRows.none(totals.shape[1]).with_rows(
+        kept = KeptRows.empty(totals.shape[1]).add(
             self.kept.rows, self.kept.hashes, places[self.kept.codes], len(classes)
         )
         return replace(self, classes=classes, rows=rows, totals=totals, kept=kept)
@@ -247,8 +236,8 @@ class Sums:
     def scatter(self) -> Floats:
         """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N; its diagonal (d,) of sparse rows."""
         if self.products.ndim == 1:
-            alone: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
-            return alone
+            diagonal: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
+            return diagonal
         return to_numpy(self.scatter_on(self.products))
 
     def scatter_on(self, place: Array) -> Array:
@@ -264,43 +253,49 @@ def sum_rows(
     X: Array,
     codes: NDArray[np.int64],
     classes: NumPyArray,
-    scaled: Callable[[slice], tuple[Array, Array]],
+    read_scaled: Callable[[slice], tuple[Array, Array]],
     keep: bool,
     scaling: str,
     weights: NumPyArray | None = None,
     gpu: bool = False,
 ) -> Sums:
-    """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
+    """Sums of all rows of X (n, d) with class indices `codes` (n,). `read_scaled` gives raw and scaled rows of a slice.
 
     `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
     On a GPU, where many small steps would wait for each other, blocks are larger.
     """
     n, d = X.shape
+    raw: Any
+    scaled: Any
     if is_sparse_rows(X):
-        raw, found = scaled(slice(0, n))
-        return _add_up_sparse(raw, found, codes, classes, keep, scaling, weights)
+        raw, scaled = read_scaled(slice(0, n))
+        kept = KeptRows.empty(d)
+        if keep:
+            kept = kept.add(scaled.astype(np.float32), hash_rows(raw), codes, len(classes))
+        counts = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+        totals = scaled.sum_by_class(codes, len(classes), weights)
+        return Sums(classes, counts, totals, scaled.column_squares(weights), kept, scaling)
     rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
     products: Any = None
     height = max(BLOCK_ROWS, (GPU_VALUES if gpu else BLOCK_VALUES) // d)
-    keeping = Keeping(d, np.bincount(codes, minlength=len(classes)) if keep else np.zeros(len(classes), np.int64))
+    keeper = RowKeeper(d, np.bincount(codes, minlength=len(classes)) if keep else np.zeros(len(classes), np.int64))
     for start in range(0, n, height):
-        raw, block = scaled(slice(start, min(start + height, n)))
+        raw, block = read_scaled(slice(start, min(start + height, n)))
         part = codes[start : start + height]
         exact = convert_like(block, block, "float64")
         mine = np.ones(len(part)) if weights is None else weights[start : start + height]
-        products = _add_products(
-            products, exact if weights is None else exact * convert_like(np.sqrt(mine)[:, None], exact)
-        )
+        weighted = exact if weights is None else exact * convert_like(np.sqrt(mine)[:, None], exact)
+        products = _add_products(products, weighted)
         present, places = np.unique(part, return_inverse=True)
         totals[present] += _sum_by_class(exact, places, len(present), mine)
         rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
             single = to_numpy(block).astype(np.float32, copy=False)
-            keeping.see(single, hash_rows(to_numpy(raw)), part)
+            keeper.add(single, hash_rows(to_numpy(raw)), part)
         release_pages(X)
     if not is_torch(products):
         products += np.triu(products, 1).T
-    return Sums(classes, rows, totals, to_numpy(products), keeping.kept(), scaling)
+    return Sums(classes, rows, totals, to_numpy(products), keeper.finish(), scaling)
 
 
 def _add_products(products: Any, rows: Array) -> Any:
@@ -308,7 +303,8 @@ def _add_products(products: Any, rows: Array) -> Any:
     if is_torch(rows):
         return rows.T @ rows if products is None else products + rows.T @ rows
     start = np.zeros((rows.shape[1],) * 2, order="F") if products is None else products
-    return dsyrk(1.0, to_numpy(rows).T, beta=1.0, c=start, overwrite_c=1)  # half of the work, and nothing to add
+    # dsyrk computes the upper half only, and adds in place.
+    return dsyrk(1.0, to_numpy(rows).T, beta=1.0, c=start, overwrite_c=1)
 
 
 def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:
@@ -323,26 +319,9 @@ def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: 
     return summed
 
 
-def _add_up_sparse(
-    raw: Any,
-    scaled: Any,
-    codes: NDArray[np.int64],
-    classes: NumPyArray,
-    keep: bool,
-    scaling: str,
-    weights: NumPyArray | None,
-) -> Sums:
-    """`add_up` of sparse rows, all at once."""
-    kept = KeptRows.none(raw.shape[1])
-    if keep:
-        kept = kept.with_rows(scaled.astype(np.float32), hash_rows(raw), codes, len(classes))
-    rows = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
-    totals = scaled.sums_by(codes, len(classes), weights)
-    return Sums(classes, rows, totals, scaled.column_squares(weights), kept, scaling)
-
-
-# Space ----------------------------------------------------------------------------------------------------------------
-# The space in which a class is a direction: features whitened by the within-class scatter.
+# Space
+#
+# A class is a direction in the features whitened by the within-class scatter:
 #
 #     S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
 #
@@ -351,7 +330,7 @@ def _add_up_sparse(
 
 scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 ROTATION_BLOCK_VALUES = 1 << 17  # worked on together: what stays in a cache
-NOTHING = 1e-12  # of the largest eigenvalue: what is less is rounding
+ZERO_SHARE = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +348,7 @@ class Space:
     placed: dict[Any, Array] = field(default_factory=dict)  # the basis on devices
 
     @classmethod
-    def of(cls, sums: Sums, place: Array) -> Space:
+    def from_sums(cls, sums: Sums, place: Array) -> Space:
         """Decomposed where `place` lies: on its device."""
         center = sums.means.mean(axis=0)
         if sums.products.ndim == 1:
@@ -377,19 +356,20 @@ class Space:
         scatter = sums.scatter_on(place)
         eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
         eigenvalues = np.maximum(eigenvalues, 0.0)
-        basis = settle_basis(basis, eigenvalues <= NOTHING * eigenvalues[-1])
+        basis = fix_null_space(basis, eigenvalues <= ZERO_SHARE * eigenvalues[-1])
         return cls(basis, eigenvalues, center, (sums.means - center) @ basis, sums.rows)
 
-    def rotated(self, X: Array) -> Array:
+    def center_and_rotate(self, X: Array) -> Array:
         """(x − g) Q of scaled rows (n, d)."""
-        return self.turned(X - convert_like(self.center, X))
+        return self.rotate(X - convert_like(self.center, X))
 
-    def turned(self, X: Array) -> Array:
+    def rotate(self, X: Array) -> Array:
         """X Q."""
         if self.basis is None:
             return X
         if not is_torch(X):
             return X @ convert_like(self.basis, X)
+        # Moving the basis to a device costs more than a product with it, so it is moved once.
         here = X.device, X.dtype
         if here not in self.placed:
             self.placed[here] = convert_like(self.basis, X)
@@ -397,13 +377,13 @@ class Space:
         return found
 
     @classmethod
-    def plain(cls, sums: Sums) -> Space:
+    def unwhitened(cls, sums: Sums) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
         d = len(sums.products)
-        alone = sums.products.ndim == 1
-        total = sums.scatter.sum() if alone else np.trace(sums.scatter)
+        diagonal = sums.products.ndim == 1
+        total = sums.scatter.sum() if diagonal else np.trace(sums.scatter)
         within = np.full(d, max(total / d, 0.0))
-        return cls(None if alone else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+        return cls(None if diagonal else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
 
 
 def whiten(centred: Array, whitening: Array) -> Array:
@@ -428,7 +408,7 @@ def to_half_precision(rows: Array) -> Any:
     return rows if is_sparse_rows(rows) else to_numpy(rows).astype(np.float16)
 
 
-def settle_basis(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
+def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
     """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
 
     Any vectors of that space would do, and rounding chooses them. These depend on the space alone: where Gram and
@@ -438,9 +418,9 @@ def settle_basis(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
     if k < 2:
         return basis
     start = np.random.default_rng(0).standard_normal((d, k))
-    turned = basis.copy()
-    turned[:, idle] = basis[:, idle] @ np.linalg.qr(basis[:, idle].T @ start)[0]
-    return turned
+    fixed = basis.copy()
+    fixed[:, idle] = basis[:, idle] @ np.linalg.qr(basis[:, idle].T @ start)[0]
+    return fixed
 
 
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
@@ -450,6 +430,11 @@ def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
         return np.ones_like(eigenvalues)
     found: Floats = 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level)
     return found
+
+
+def whitening_ratio(eigenvalues: Floats, before: float, after: float) -> Floats:
+    """(d,) what coordinates are multiplied by where the shrinkage changes."""
+    return whitening_weights(eigenvalues, after) / whitening_weights(eigenvalues, before)
 
 
 def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Floats, shrinkage: float) -> Floats:
@@ -464,8 +449,9 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
     return found
 
 
-# Descriptions ---------------------------------------------------------------------------------------------------------
-# What a description says of a class's direction: the mean of a Gaussian process over signatures.
+# Descriptions
+#
+# What a description says of a class's direction is the mean of a Gaussian process over signatures:
 #
 #     m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)
 #
@@ -476,6 +462,7 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
 KERNELS = ("gaussian", "linear")
 PRIORS = ("zero", "identity", "cosine")
 TINY = 1e-12
+CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
 
 @dataclass(frozen=True)
@@ -491,7 +478,7 @@ class SignatureKernel:
             return A @ B.T
         return namespace(A).exp(squared_distances(A, B) / -self.width)
 
-    def own(self, A: Array) -> Array:
+    def diagonal(self, A: Array) -> Array:
         """k(a, a) (a,)."""
         found = squared_norms(A)
         return found if self.name == "linear" else namespace(found).ones_like(found)
@@ -504,7 +491,7 @@ def squared_norms(A: Array) -> Array:
 
 def squared_distances(A: Array, B: Array) -> Array:
     """‖a − b‖² (a, b)."""
-    return squared_distances_kernel(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
+    return kernels.squared_distances(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
 
 
 def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:
@@ -520,25 +507,20 @@ def regularised_inverse(K: Floats, noise: float) -> Floats:
     return np.asarray(cho_solve(cho_factor(K + noise * identity, lower=True), identity))
 
 
-def fit_slope(targets: Floats, prior: Floats) -> float:
-    """s ≥ 0 with the least ‖targets − s·prior‖²."""
-    length = float((prior * prior).sum())
-    return max(float((targets * prior).sum()) / length, 0.0) if length > 0 else 0.0
+def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse: Floats, noise: float) -> Floats:
+    """(rows,) how much surer than usual the process is of the directions of signatures Y (rows, p), within a limit.
 
-
-def typical_variance(inverted: Floats, noise: float) -> float:
-    """Median over training signatures of the variance that the process had there without that signature."""
-    return float(np.median(np.maximum(1 / np.diag(inverted) - noise, TINY)))
-
-
-def posterior_variance(own: Floats, k: Floats, inverted: Floats) -> Floats:
-    """(rows,) k(y, y) − k(y, Y)(K + νI)⁻¹k(Y, y): how unsure a description leaves the direction of its class."""
-    found: Floats = np.maximum(own - ((k @ inverted) * k).sum(axis=1), TINY)
+    The variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) is compared with the median over training signatures of the
+    variance that the process had there without that signature.
+    """
+    usual = float(np.median(np.maximum(1 / np.diag(inverse) - noise, TINY)))
+    k = to_numpy(kernel(Y, seen))
+    variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
+    found: Floats = (usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT)
     return found
 
 
-# Foundation -----------------------------------------------------------------------------------------------------------
-# What all settings of a search share on one set of training rows: one decomposition serves them all.
+# What the settings of a search share
 #
 # A direction is a combination of a few vectors: the whitened class means M̃ and, in a shared space, whitened
 # signatures. So the scores of rows x̂ follow from their products with these, which a shrinkage decides. All else costs
@@ -547,19 +529,19 @@ def posterior_variance(own: Floats, k: Floats, inverted: Floats) -> Floats:
 KEPT_BLOCK = 512  # kept rows that are rotated together
 
 
-class Whitened:
+class Whitening:
     """Everything that the space and the shrinkage decide."""
 
-    def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
-        self.foundation, self.space = foundation, space
+    def __init__(self, cache: FitCache, space: Space, shrinkage: float) -> None:
+        self.cache, self.space = cache, space
         self.weights = whitening_weights(space.eigenvalues, shrinkage)
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = sum_directions(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
-    def described_by(self, foundation: Foundation) -> Self:
+    def with_cache(self, cache: FitCache) -> Self:
         """The same for other signatures of the same classes."""
         new = copy.copy(self)
-        new.foundation = foundation
+        new.cache = cache
         for name in ("signature_center", "own_signatures", "slope"):
             vars(new).pop(name, None)
         return new
@@ -571,15 +553,15 @@ class Whitened:
         found = self.weights[:, None] if basis is None else basis * self.weights
         return found.astype(np.float32)
 
-    def directions(self, rotated: Array) -> Array:
+    def unit_rows(self, rotated: Array) -> Array:
         """x̂ of scaled rows (n, d) that the space has rotated."""
         return scale_to_unit_length(rotated * convert_like(self.weights, rotated))
 
     def cosines(self, rotated: Array, basis: Floats) -> Array:
         """x̂·b (n, B) of rows that the space has rotated with vectors b (B, d), without forming any x̂."""
         if is_sparse_rows(rotated):
-            hat = self.directions(rotated)
-            return hat @ convert_like(basis, hat).T
+            unit_rows = self.unit_rows(rotated)
+            return unit_rows @ convert_like(basis, unit_rows).T
         found = rotated @ convert_like((basis * self.weights).T, rotated)
         found /= whitened_lengths(rotated, convert_like(self.weights, rotated))[:, None]
         return found
@@ -587,31 +569,27 @@ class Whitened:
     @cached_property
     def kept(self) -> Any:
         """(m, d) x̂ of the kept rows, in half precision; sparse ones are few numbers as they are."""
-        return self.foundation.each_kept_in(self.space, lambda rotated: to_half_precision(self.directions(rotated)))
+        return self.cache.map_kept_rows(self.space, lambda rotated: to_half_precision(self.unit_rows(rotated)))
 
     @cached_property
     def signature_center(self) -> Floats:
         """(d,) ȳ, the mean over training classes of their signatures as rows of the shared space."""
-        return np.zeros_like(self.space.center) if self.plain else self.foundation.signature_center
+        return self.cache.signature_center if self.space.center.any() else np.zeros_like(self.space.center)
 
-    @property
-    def plain(self) -> bool:
-        return not self.space.center.any()
-
-    def in_space(self, rows: Any) -> Floats:
+    def whiten_signatures(self, rows: Any) -> Floats:
         """y° (rows, d) of signatures that lie in the shared space."""
-        found: Floats = to_dense(self.space.turned(rows - self.signature_center) * self.weights)
+        found: Floats = to_dense(self.space.rotate(rows - self.signature_center) * self.weights)
         return found
 
     @cached_property
     def own_signatures(self) -> Floats:
         """Y° (R, d) of the training classes."""
-        return self.in_space(self.foundation.shared_signatures())
+        return self.whiten_signatures(self.cache.shared)
 
     @cached_property
     def targets(self) -> Floats:
         """(R, d) the direction of the mean of each signature's class: its length says nothing of the class."""
-        return (self.means / self.lengths[:, None])[self.foundation.owners]
+        return (self.means / self.lengths[:, None])[self.cache.owners]
 
     @cached_property
     def lengths(self) -> Floats:
@@ -622,10 +600,12 @@ class Whitened:
 
     @cached_property
     def slope(self) -> float:
-        return fit_slope(self.targets, self.own_signatures)
+        """s ≥ 0 with the least ‖targets − s·Y°‖²."""
+        length = float((self.own_signatures * self.own_signatures).sum())
+        return max(float((self.targets * self.own_signatures).sum()) / length, 0.0) if length > 0 else 0.0
 
 
-class Foundation:
+class FitCache:
     """Everything that is learned from training rows and signatures before a setting is known.
 
     `Y` (R, p) are the scaled signatures of the training classes and `owners` (R,) their classes; `shared` the same
@@ -633,60 +613,55 @@ class Foundation:
     """
 
     def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
-        self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
+        self.sums, self.Y, self.owners, self.shared, self._place = sums, Y, owners, shared, place
         self.median = median_distance(Y, owners)
         self._kept: tuple[Space, Array] | None = None
-        self._whitened: dict[tuple[bool, float], Whitened] = {}
+        self._whitenings: dict[tuple[bool, float], Whitening] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}
 
-    def sharing(self, other: Foundation) -> Self:
+    def share_space(self, other: FitCache) -> Self:
         """This one, with the decomposition of another that has the same sums and other signatures."""
         self.space = other.space
-        self._whitened = {key: at.described_by(self) for key, at in other._whitened.items()}
+        self._whitenings = {key: at.with_cache(self) for key, at in other._whitenings.items()}
         return self
 
     @cached_property
     def space(self) -> Space:
-        return Space.of(self.sums, self._place)
+        return Space.from_sums(self.sums, self._place)
 
-    def kept_in(self, space: Space) -> Array:
-        """(m, d) the kept rows, rotated; those of the last space are kept."""
+    def rotated_kept_rows(self, space: Space) -> Array:
+        """(m, d) the kept rows in a space; those of the last space are cached."""
         if self._kept is None or self._kept[0] is not space:
-            self._kept = space, space.rotated(convert_like(self.sums.kept.rows, self._place, "float32"))
+            self._kept = space, space.center_and_rotate(convert_like(self.sums.kept.rows, self._place, "float32"))
         return self._kept[1]
 
-    def each_kept_in(self, space: Space, made: Callable[[Array], Any]) -> Any:
-        """(m, …) what is `made` of the kept rows, rotated; some after the others, unless all are there anyway."""
+    def map_kept_rows(self, space: Space, function: Callable[[Array], Any]) -> Any:
+        """(m, …) a function of the kept rows in a space; block by block, unless all are cached anyway."""
         rows = self.sums.kept.rows
-        there = self._kept is not None and self._kept[0] is space
-        if there or is_sparse_rows(rows) or is_torch(self._place) or len(rows) <= KEPT_BLOCK:
-            return made(self.kept_in(space))
+        cached = self._kept is not None and self._kept[0] is space
+        if cached or is_sparse_rows(rows) or is_torch(self._place) or len(rows) <= KEPT_BLOCK:
+            return function(self.rotated_kept_rows(space))
         found: Any = None
         for start in range(0, len(rows), KEPT_BLOCK):
             block = slice(start, start + KEPT_BLOCK)
-            part = made(space.rotated(rows[block]))
+            part = function(space.center_and_rotate(rows[block]))
             found = np.empty((len(rows), part.shape[1]), part.dtype) if found is None else found
             found[block] = part
         return found
 
-    def shared_signatures(self) -> Any:
-        assert self._shared is not None  # the classifier has checked it
-        return self._shared
-
     @cached_property
     def signature_center(self) -> Floats:
-        shared = self.shared_signatures()
-        classes = [shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
+        classes = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
         found: Floats = np.mean(classes, axis=0)
         return found
 
-    def whitened(self, shrinkage: float, plain: bool = False) -> Whitened:
-        """For one shrinkage; the one before is forgotten. `plain` is without centring and whitening."""
+    def whitening(self, shrinkage: float, plain: bool = False) -> Whitening:
+        """For one shrinkage; only the last is cached. `plain` is without centring and whitening."""
         key = plain, shrinkage
-        if key not in self._whitened:
-            space = Space.plain(self.sums) if plain else self.space
-            self._whitened = {key: Whitened(self, space, shrinkage)}
-        return self._whitened[key]
+        if key not in self._whitenings:
+            space = Space.unwhitened(self.sums) if plain else self.space
+            self._whitenings = {key: Whitening(self, space, shrinkage)}
+        return self._whitenings[key]
 
     def width(self, kernel: str, bandwidth: float) -> float:
         return bandwidth * self.median if kernel == "gaussian" else 1.0
@@ -699,13 +674,40 @@ class Foundation:
         return self._inverses[key]
 
 
-# Crowding -------------------------------------------------------------------------------------------------------------
-# How crowded the place of a direction is: a direction that many training rows are close to would win too often.
-#
-# r_c = mean of the largest share of x̂ᵢ·u_c over kept training rows i
-
-
 def mean_of_largest(cosines: Array, share: float) -> Array:
-    """(c,) mean of the largest share of each column of (m, c); at least of one."""
+    """r (c,) of cosines (m, c): the mean of the largest share of each column, at least of one.
+
+    A direction that many training rows are close to would win too often. r says how crowded its place is.
+    """
     most = max(1, int(share * cosines.shape[0]))
     return namespace(cosines).mean(largest_entries(cosines, most), axis=0)
+
+
+# Evidence about candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Of each signature row: `sums` (rows, d) of x̂, and `weights` (rows,): what its description is worth, in rows."""
+
+    sums: Floats
+    weights: Floats
+    seen: NDArray[np.bool_]  # (rows,) whether the class has training rows
+
+    def add_to(self, described: Array) -> Array:
+        """n₀ m̂ + Σ x̂ (rows, d) of what descriptions say, m̂ (rows, d)."""
+        return convert_like(self.weights[:, None], described) * described + convert_like(self.sums, described)
+
+
+def find_codes(classes: NumPyArray, labels: NumPyArray) -> NDArray[np.int64]:
+    """(n,) the place of each label among the classes; −1 for another one."""
+    known = {label: place for place, label in enumerate(classes.tolist())}
+    return np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+
+
+def signature_codes(classes: NumPyArray, question: Question) -> NDArray[np.int64]:
+    """(rows,) the place of each signature's class among the classes; −1 for another class."""
+    found = np.full(question.Y.shape[0], -1, dtype=np.int64)
+    for code, rows in zip(find_codes(classes, question.labels).tolist(), question.rows, strict=True):
+        found[rows] = code
+    return found

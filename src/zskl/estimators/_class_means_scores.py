@@ -1,24 +1,27 @@
-"""What rows say about the directions of candidate classes: training rows, examples, unlabelled rows."""
+"""Scores of class means beyond the plain ones: for a search, for search vectors, for explanations, without names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
+from zskl._validation import list_values
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
 from zskl.estimators._class_means_fit import (
+    FitCache,
     Floats,
-    Foundation,
     SignatureKernel,
     Space,
-    Whitened,
+    Whitening,
+    find_codes,
     mean_of_largest,
+    scale_to_unit_length,
+    signature_codes,
     squared_distances,
 )
 from zskl.estimators.explanation import (
@@ -35,59 +38,39 @@ from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics.seen_unseen import Sides, best_scores
 
 if TYPE_CHECKING:
-    from zskl.estimators.class_means import Scoring
+    from zskl.estimators.class_means import ClassMeansClassifier
     from zskl.signatures.table import SignatureTable
 
 
-# Evidence -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ClassMeansQuestion(Question):
+    """Candidates, with their signatures scaled as features where both have the same columns."""
+
+    shared: Array | None = None  # (rows, d)
+    undescribed: frozenset[Any] = frozenset()  # classes without a description
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Of each signature row: `sums` (rows, d) of x̂, and `weights` (rows,): what its description is worth, in rows."""
-
-    sums: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    seen: NDArray[np.bool_]  # (rows,) whether the class has training rows
-
-    @staticmethod
-    def places(labels: NumPyArray, question: Question) -> NDArray[np.int64]:
-        """(rows,) of each signature the place of its class among these labels; −1 for another class."""
-        codes = Evidence.codes(labels, question.labels)
-        found = np.full(question.Y.shape[0], -1, dtype=np.int64)
-        for code, rows in zip(codes.tolist(), question.rows, strict=True):
-            found[rows] = code
-        return found
-
-    @staticmethod
-    def codes(labels: NumPyArray, some: NumPyArray) -> NDArray[np.int64]:
-        """(n,) the place of each of some labels (n,) among these; −1 for another one."""
-        known = {label: place for place, label in enumerate(labels.tolist())}
-        return np.array([known.get(label, -1) for label in some.tolist()], dtype=np.int64)
-
-
-# Quick scores ---------------------------------------------------------------------------------------------------------
-# Scores of a search's many settings without going back to features: exact, by products of the size of the classes.
+# Searches
 #
-# Twin of `ClassMeansClassifier._candidate_scorer` for models that share a `Foundation`.
+# The scores of a search's many settings without going back to features: exact, by products of the size of the classes.
 
 
-class Products:
+class BasisProducts:
     """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself."""
 
-    def __init__(self, whitened: Whitened, X: Array, rotated: Array, basis: Floats) -> None:
+    def __init__(self, whitening: Whitening, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
         self.gram = basis @ basis.T
-        self.rows = whitened.cosines(rotated, basis)  # (n, B)
-        self._whitened = whitened
+        self.rows = whitening.cosines(rotated, basis)  # (n, B)
+        self._whitening = whitening
 
     @cached_property
     def kept(self) -> Array:
         """(m, B) of the kept rows, where the other rows are."""
-        at = self._whitened
-        return convert_like(at.cosines(at.foundation.kept_in(at.space), self.basis), self.rows)
+        at = self._whitening
+        return convert_like(at.cosines(at.cache.rotated_kept_rows(at.space), self.basis), self.rows)
 
-    def unit(self, coefficients: Floats) -> Floats:
+    def to_unit_length(self, coefficients: Floats) -> Floats:
         """(c, B) → (c, B): combinations of unit length; those of no length stay."""
         squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
         length = np.sqrt(np.maximum(squares, 0.0))
@@ -96,100 +79,124 @@ class Products:
 
 
 @dataclass(eq=False)
-class QuickScores:
-    """What the models of one search keep from each other's scores: the last products, directions and crowding."""
+class SearchScores:
+    """The scores of the models of one search; the last products, directions and crowding are cached."""
 
-    _products: tuple[object, Products] | None = None
+    _products: tuple[object, BasisProducts] | None = None
     _rotated: tuple[Space, Array, Array] | None = None
-    _scored: dict[object, tuple[Array, dict[float, Array]]] = field(default_factory=dict)
+    _scored: dict[object, tuple[Array, Array, dict[float, Array]]] = field(default_factory=dict)
     _weights: tuple[Array, dict[object, Floats]] | None = None
 
-    def redescribed(self) -> QuickScores:
+    def without_signatures(self) -> SearchScores:
         """For other signatures of the training classes: what does not depend on them is kept."""
-        return QuickScores(self._products)
+        return SearchScores(self._products)
 
-    def products(self, whitened: Whitened, X: Array, signatures: NumPyArray | None) -> Products:
+    def parts(
+        self, model: ClassMeansClassifier, X: Array, question: Question, crowded: bool
+    ) -> tuple[Array, Array | None]:
+        """Cosines (n, rows) of scaled rows and, where it is wanted, how crowded each direction is (rows,)."""
+        cache = model._fit_cache
+        at = model._whitening(cache)
+        shared = question.shared if isinstance(question, ClassMeansQuestion) else None
+        products = self._find_products(at, X, None if shared is None else to_numpy(shared))
+        width = cache.width(model.kernel, float(model.bandwidth))
+        key = model.prior, model.kernel, width, float(model.noise), float(model.description_weight)
+        if key not in self._scored:
+            found = self._coefficients(model, question, at, SignatureKernel(model.kernel, width), products)
+            directions = convert_like(found.T, products.rows)
+            self._scored = {key: (directions, products.rows @ directions, {})}
+        directions, cosines, by_share = self._scored[key]
+        if not crowded:
+            return cosines, None
+        share = float(model.crowding_share)
+        if share not in by_share:
+            by_share[share] = mean_of_largest(products.kept @ directions, share)
+        return cosines, by_share[share]
+
+    def _find_products(self, whitening: Whitening, X: Array, signatures: NumPyArray | None) -> BasisProducts:
         """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
-        key: object = whitened.weights if signatures is None else whitened
+        key: object = whitening.weights if signatures is None else whitening
         if self._products is None or self._products[0] is not key or self._products[1].X is not X:
-            parts = [whitened.means]
+            basis = [whitening.means]
             if signatures is not None:
-                parts += [whitened.own_signatures, whitened.in_space(signatures)]
-            self._products = key, Products(whitened, X, self._turned(whitened.space, X), np.concatenate(parts))
+                basis += [whitening.own_signatures, whitening.whiten_signatures(signatures)]
+            space = whitening.space
+            # Rotated rows are the same for every shrinkage.
+            if self._rotated is None or self._rotated[0] is not space or self._rotated[1] is not X:
+                self._rotated = space, X, space.center_and_rotate(X)
+            self._products = key, BasisProducts(whitening, X, self._rotated[2], np.concatenate(basis))
             self._scored = {}
         return self._products[1]
 
-    def _turned(self, space: Space, X: Array) -> Array:
-        """X as the space rotates it: the same for every shrinkage."""
-        if self._rotated is None or self._rotated[0] is not space or self._rotated[1] is not X:
-            self._rotated = space, X, space.rotated(X)
-        return self._rotated[2]
-
-    def weights(self, Y: Array, foundation: Foundation, kernel: SignatureKernel, noise: float) -> Floats:
+    def _kernel_weights(self, Y: Array, cache: FitCache, kernel: SignatureKernel, noise: float) -> Floats:
         """k(Y, Y₀) (K + νI)⁻¹ (rows, R) of the candidates' signatures Y: the same for every shrinkage."""
         if self._weights is None or self._weights[0] is not Y:
             self._weights = Y, {}
         known, key = self._weights[1], (kernel, noise)
         if key not in known:
-            k = to_numpy(kernel(convert_like(Y, np.empty(0)), foundation.Y))
-            known[key] = k @ foundation.inverse(kernel, noise)
+            k = to_numpy(kernel(convert_like(Y, np.empty(0)), cache.Y))
+            known[key] = k @ cache.inverse(kernel, noise)
         return known[key]
 
-    def knows(self, key: object) -> bool:
-        return key in self._scored
-
-    def parts(
-        self, key: object, products: Products, coefficients: Floats | None, share: float | None
-    ) -> tuple[Array, Array | None]:
-        """Cosines (n, rows) of directions given by their coefficients (rows, B), which `key` names (None: those of
-        before), and with a `share` how crowded each direction is (rows,).
-        """
-        if key not in self._scored:
-            assert coefficients is not None
-            u = convert_like(coefficients.T, products.rows)
-            self._scored = {key: (products.rows @ u, {})}
-            self._u = u
-        plain, crowded = self._scored[key]
-        if share is None:
-            return plain, None
-        if share not in crowded:
-            crowded[share] = mean_of_largest(products.kept @ self._u, share)
-        return plain, crowded[share]
-
-
-# Crowdings ------------------------------------------------------------------------------------------------------------
-# Models of one search that differ in crowding alone, scored in one pass: a device waits for calls, not for work.
+    def _coefficients(
+        self,
+        model: ClassMeansClassifier,
+        question: Question,
+        at: Whitening,
+        kernel: SignatureKernel,
+        products: BasisProducts,
+    ) -> Floats:
+        """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""
+        owners, C = at.cache.owners, len(at.means)
+        found = np.zeros((question.Y.shape[0], len(products.basis)))
+        if model.prior != "cosine":
+            weights = self._kernel_weights(question.Y, at.cache, kernel, float(model.noise))  # (rows, R)
+            weighted = weights / at.lengths[owners]
+            if len(owners) == C:  # a signature for each class, in the order of classes
+                found[:, owners] = weighted
+            else:
+                np.add.at(found.T, owners, weighted.T)
+        if model.prior != "zero":
+            s = at.slope if model.prior == "identity" else 1.0
+            if model.prior == "identity":
+                found[:, C : C + len(owners)] -= s * weights
+            found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
+        found = model.description_weight * products.to_unit_length(found)
+        codes = signature_codes(model.classes_, question)
+        seen = np.flatnonzero(codes >= 0)
+        scale = np.linalg.norm(at.sums, axis=1) / at.lengths
+        found[seen, codes[seen]] += scale[codes[seen]]
+        return products.to_unit_length(found)
 
 
 @dataclass(frozen=True, eq=False)
 class CrowdingScores:
-    """A model, and the K weights of `crowding` that models like it have."""
+    """Models of a search that differ in crowding alone, scored in one pass: one of them, and the K weights of all.
 
-    model: Scoring
+    A device waits for calls, not for work.
+    """
+
+    model: ClassMeansClassifier
     weights: Sequence[float]
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
-        plain, crowded = self.model._quick_parts(scaled, question, any(self.weights))  # (n, rows), (rows,)
+        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        plain, crowded = self.model._search_scores.parts(self.model, scaled, question, any(self.weights))
         a = convert_like(np.reshape(self.weights, (-1, 1, 1)), plain)  # (K, 1, 1)
 
         def scores(members: slice) -> Array:
-            apart = plain[None] if crowded is None else plain - a[members] * crowded
-            return best_row_scores(apart, question.rows)
+            lowered = plain[None] if crowded is None else plain - a[members] * crowded
+            return best_row_scores(lowered, question.rows)
 
         parts = [best_scores(scores(members), sides) for members in member_batches(len(self.weights), *plain.shape)]
         return namespace(plain).concat(parts, axis=1)
 
 
-# Direction map --------------------------------------------------------------------------------------------------------
-# Maps of samples and of classes whose inner products are the scores of class means: [x̂, 1] · [u, −a·r].
-
-
 @dataclass(frozen=True, eq=False)
 class DirectionMap(SearchMap):
-    """Inner products are the scores."""
+    """Maps of samples [x̂, 1] and of classes [u, −a·r]: their inner products are the scores."""
 
-    model: Scoring
+    model: ClassMeansClassifier
 
     @property
     def n_components(self) -> int:
@@ -197,7 +204,7 @@ class DirectionMap(SearchMap):
 
     def _samples(self, X: Array) -> Array:
         xp = namespace(X)
-        return xp.concat([self.model._hat(X), xp.ones_like(X[:, :1])], axis=1)
+        return xp.concat([self.model._row_directions(X), xp.ones_like(X[:, :1])], axis=1)
 
     def _classes(self, Y: NumPyArray) -> NumPyArray:
         raise NotImplementedError  # `classes` needs their names
@@ -211,18 +218,73 @@ class DirectionMap(SearchMap):
         """
         table = choose_candidates(self.model, signatures, candidates)
         question = self.model._question(np.empty((0, self.model.n_features_in_)), table)
-        U = to_numpy(self.model._directions(question))
-        crowded = self.model._crowded(U)
-        constant = np.zeros(len(U)) if crowded is None else -to_numpy(crowded)
+        directions = to_numpy(self.model._directions(question))
+        crowded = self.model._crowding_of(directions)
+        constant = np.zeros(len(directions)) if crowded is None else -to_numpy(crowded)
         if calibrated:
             constant = constant - self.model.calibration_ * self.model._evidence(question).seen
-        return np.concatenate([U, constant[:, None]], axis=1).astype(dtype)
+        return np.concatenate([directions, constant[:, None]], axis=1).astype(dtype)
 
 
-# Explained scores -----------------------------------------------------------------------------------------------------
-# How a score of class means splits: what the description says, part by part, and what rows and crowding add.
+# Classes without names
 #
-# With v = w·m̂(y) + Σ x̂ of the rows of the class, and u = v/‖v‖, the score x̂·u − a·r is a sum:
+# Classes that come as signatures without names, as in an ONNX graph: a row that equals the signature of a seen class,
+# up to rounding, is that class. So its training rows count.
+
+SAME = 1e-11  # ‖y − y′‖² / ‖y′‖² up to which two signatures are the same: far above rounding of sums in float64
+
+
+def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: float) -> Callable[[Array], Array]:
+    """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
+    _check_nameless(model)
+    seen = model.signature_table_.select(model.classes_)
+    sums = model.class_sums_[find_codes(model.classes_, seen.labels)]
+    xp = namespace(Y)
+    match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
+    found = xp.sum(match, axis=1, keepdims=True)
+    known = xp.minimum(found, xp.ones_like(found))  # (c, 1)
+    weights = unseen_weight + (float(model.description_weight) - unseen_weight) * known
+    rows = (match / xp.maximum(found, xp.ones_like(found))) @ convert_like(sums, Y)
+    means = model._predict_means(model.signature_scaling_.apply(Y), model._scale_as_features(Y))
+    directions = scale_to_unit_length(weights * scale_to_unit_length(means) + rows)
+    crowded = model._crowding_of(directions)
+
+    def answer(X: Array) -> Array:
+        scores = model._row_directions(X) @ directions.T
+        return scores if crowded is None else scores - crowded
+
+    return answer
+
+
+def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
+    """(c, R) which rows of Y are the same as one of the signatures (R, p)."""
+    exact = signatures.astype(np.float64)
+    found: Array = squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
+    return found
+
+
+def _check_nameless(model: ClassMeansClassifier) -> None:
+    """Refuse models that need the names of classes."""
+    advice = "fix the classes, by signatures=False or --fixed"
+    if len(model.example_classes_) or model.adaptation_ is not None:
+        raise ValueError(
+            "a model that was taught by examples or adapted to unlabelled rows cannot be exported with signatures as "
+            f"an input, because it tells classes by their names (fixed classes only): {advice}"
+        )
+    table, seen = model.signature_table_, model.signature_table_.select(model.classes_)
+    same = to_numpy(_match_signatures(table.matrix.astype(np.float32), seen.matrix.astype(np.float32)))
+    clash = same & (table.labels[:, None] != seen.labels[None, :])
+    if clash.any():
+        row, other = np.argwhere(clash)[0]
+        raise ValueError(
+            f"the classes {list_values([seen.labels[other], table.labels[row]])} have the same signature, so the model "
+            f"cannot be exported with signatures as an input, which tells seen classes by their signatures: {advice}"
+        )
+
+
+# Explanations
+#
+# How a score splits: with v = w·m̂(y) + Σ x̂ of the rows of the class, and u = v/‖v‖, the score x̂·u − a·r is a sum:
 #
 #     w/(‖m‖‖v‖) · x̂·m(y)   +   x̂·(training rows)/‖v‖ + x̂·(examples)/‖v‖ + x̂·(unlabelled rows)/‖v‖   −   a·r
 #
@@ -236,25 +298,24 @@ PRIOR, CROWDING = "the description itself", "crowding"
 class ExplainedScores:
     """A fitted model before candidate classes, in float64.
 
-    `factor` (rows, 1) is w/(‖m‖‖v‖); `lacking` (rows,) says which signatures only stand for one that nobody has given.
+    `factor` (rows, 1) is w/(‖m‖‖v‖); `undescribed` (rows,) says which signatures only stand for one that nobody gave.
     `_described` are pairs of coefficients (rows, k) and vectors (k, d) whose products add up to w/(‖m‖‖v‖) · m(y).
     `_members` (k, C) joins the signatures of a seen class, where there is a part for each.
     """
 
-    def __init__(self, model: Scoring, table: SignatureTable) -> None:
+    def __init__(self, model: ClassMeansClassifier, table: SignatureTable) -> None:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
-        lacking: frozenset[Any] = getattr(question, "lacking", frozenset())
-        self.lacking = np.array([label in lacking for label in table.labels.tolist()])
-        evidence, means = model._evidence(question), to_numpy(model._means_of(question))
+        self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
+        evidence, means = model._evidence(question), to_numpy(model._predict_means(question.Y, question.shared))
         factor = evidence.weights[:, None] * inverse_lengths(means)
         whole = factor * means + evidence.sums
         scale = inverse_lengths(whole)
         self.factor = factor = factor * scale
-        self._U = whole * scale
+        self._directions = whole * scale
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
-        crowded = model._crowded(self._U)
+        crowded = model._crowding_of(self._directions)
         self._crowded = None if crowded is None else to_numpy(crowded)
         seen = model.signature_table_.select(model.classes_)
         Y, regression = model.signature_scaling_.apply(seen.matrix), model.regression_.astype(np.float64)
@@ -276,10 +337,13 @@ class ExplainedScores:
             pairs += [] if own is None else [own]
         else:
             similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
-            codes = Evidence.codes(model.classes_, seen.labels)
+            codes = find_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
-            self.values = self.without_placeholders(_largest(similar, codes, len(self.names)))
+            # Of a seen class with several signatures the most similar one counts.
+            most_similar = np.full((len(similar), len(self.names)), -np.inf)
+            np.maximum.at(most_similar.T, codes, similar.T)
+            self.values = self.without_placeholders(most_similar)
             pairs.append((similar, regression))
             if own is not None:
                 self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
@@ -287,20 +351,20 @@ class ExplainedScores:
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
         """Values (rows, k), NaN for classes that have no description."""
-        return read_only(np.where(self.lacking[:, None], np.nan, values) if self.lacking.any() else values)
+        return read_only(np.where(self.undescribed[:, None], np.nan, values) if self.undescribed.any() else values)
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        hat = to_numpy(self._model._hat(scaled))
+        unit_rows = to_numpy(self._model._row_directions(scaled))
 
         def score(rows: NumPyArray) -> NumPyArray:
-            found: NumPyArray = (hat * self._U[rows]).sum(axis=1)
+            found: NumPyArray = (unit_rows * self._directions[rows]).sum(axis=1)
             return found if self._crowded is None else found - self._crowded[rows]
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        terms = {name: (hat * (vectors[a] - vectors[b])).sum(axis=1) for name, vectors in self._terms.items()}
+        terms = {name: (unit_rows * (vectors[a] - vectors[b])).sum(axis=1) for name, vectors in self._terms.items()}
         if self._crowded is not None:
             terms[CROWDING] = self._crowded[b] - self._crowded[a]
-        products = [hat @ vectors.T for _, vectors in self._described]
+        products = [unit_rows @ vectors.T for _, vectors in self._described]
         contributions = sum(
             product * (coefficients[a] - coefficients[b])
             for product, (coefficients, _) in zip(products, self._described, strict=True)
@@ -311,15 +375,7 @@ class ExplainedScores:
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
 
 
-def _largest(similar: Floats, codes: NumPyArray, classes: int) -> Floats:
-    """(rows, k) → (rows, C): of a seen class with several signatures, the most similar one."""
-    found = np.full((len(similar), classes), -np.inf)
-    np.maximum.at(found.T, codes, similar.T)
-    return found
-
-
-# Raw scores -----------------------------------------------------------------------------------------------------------
-# What a description says of a score of class means, along attributes as you wrote them (see `raw_attributes`).
+# Along attributes as you wrote them
 #
 # The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
 # attributes, and so is the prior mean. With the Gaussian kernel it is Σᵣ k(y, yᵣ) Bᵣ. For two classes a and b, with κᵣ
@@ -330,7 +386,7 @@ def _largest(similar: Floats, codes: NumPyArray, classes: int) -> Floats:
 # So F, by which an attribute's difference is multiplied, is (f_a + f_b)/2 · Σᵣ κᵣ (x̂·Bᵣ)(aₘ + bₘ − 2yᵣₘ).
 
 
-def explain_raw_attributes(model: Scoring, table: SignatureTable) -> RawAttributeExplainer:
+def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
     """The explainer of a fitted model for candidate classes."""
     inner = ExplainedScores(model, table)
     described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
@@ -343,37 +399,29 @@ def explain_raw_attributes(model: Scoring, table: SignatureTable) -> RawAttribut
     if model.prior != "zero":
         own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
-    likeness = Likeness(model, table, inner.factor, seen, regression) if by_likeness else None
+    Y: Floats = model.signature_scaling_.apply(table.matrix)
+    apart = to_numpy(squared_distances(Y, seen)) / model.width_ if by_likeness else None
+
+    def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
+        """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""
+        mean = 0.5 * (inner.factor[first] + inner.factor[second])
+        weights = mean * (unit_rows @ regression.T) * secants(distances[first], distances[second]) / model.width_
+        found: Floats = weights.sum(axis=1, keepdims=True) * (Y[first] + Y[second])
+        return found - 2 * weights @ seen
 
     def parts(scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        hat = to_numpy(model._hat(scaled))
-        found = np.zeros((len(hat), table.matrix.shape[1]))
+        unit_rows = to_numpy(model._row_directions(scaled))
+        found = np.zeros((len(unit_rows), table.matrix.shape[1]))
         for vectors, values in pairs:
-            found += (hat @ vectors.T) * values.differences(first, second)
-        if likeness is not None:
-            found += likeness.slopes(hat, first, second) * described.differences(first, second)
-        found[inner.lacking[first] | inner.lacking[second]] = 0.0  # there are no two descriptions to compare
+            found += (unit_rows @ vectors.T) * values.differences(first, second)
+        if apart is not None:
+            found += gaussian_slopes(unit_rows, apart, first, second) * described.differences(first, second)
+        found[inner.undescribed[first] | inner.undescribed[second]] = 0.0  # there are no two descriptions to compare
         return found
 
     explainer = RawAttributeExplainer(model, table, inner, parts, (PRIOR,))
     explainer.values = inner.without_placeholders(explainer.values)
     return explainer
-
-
-class Likeness:
-    """F of the Gaussian kernel."""
-
-    def __init__(self, model: Scoring, table: SignatureTable, factor: Floats, seen: Floats, regression: Floats) -> None:
-        self.Y: Floats = model.signature_scaling_.apply(table.matrix)
-        self.seen, self.regression, self.factor, self.width = seen, regression, factor, model.width_
-        self.apart = to_numpy(squared_distances(self.Y, seen)) / self.width
-
-    def slopes(self, hat: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        """(n, p) F of rows x̂ (n, d) and signatures first and second (n,)."""
-        mean = 0.5 * (self.factor[first] + self.factor[second])
-        weights = mean * (hat @ self.regression.T) * secants(self.apart[first], self.apart[second]) / self.width
-        found: NumPyArray = weights.sum(axis=1, keepdims=True) * (self.Y[first] + self.Y[second])
-        return found - 2 * weights @ self.seen
 
 
 def secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:

@@ -30,8 +30,7 @@ Arguments = ParamSpec("Arguments")
 Fitted = TypeVar("Fitted")
 NO_WEIGHTS: WeightArguments = (None, None)
 BALANCED = "balanced"
-WEIGHTED_METHODS = "class-means, eszsl, sae, exem, conse, dap and iap"
-SPARSE_METHODS = "cosine, class-means and eszsl take sparse ones"
+SPARSE_METHODS = "methods such as class-means and eszsl take sparse ones"
 DENSE_EXAMPLE = "make_pipeline(TruncatedSVD(300), model)"
 VALUES_AT_ONCE = 1 << 18  # values checked together
 
@@ -123,7 +122,7 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
         if given:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes no {given[0]}, because its training has no place for weights: use "
-                f"one of {WEIGHTED_METHODS}, or repeat rows"
+                "a method that has one, such as class-means or eszsl, or repeat rows"
             )
         return fit(*args, **kwargs)
 
@@ -146,7 +145,7 @@ def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: boo
     found = validate_data(
         estimator, X, *y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
-    return (SparseRows.of(found[0]), found[1]) if y else SparseRows.of(found)
+    return (SparseRows.from_scipy(found[0]), found[1]) if y else SparseRows.from_scipy(found)
 
 
 def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
@@ -316,7 +315,7 @@ def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
 
 def _is_finite(X: Array) -> bool:
     if is_sparse_rows(X):
-        return not len(X.not_finite())
+        return not len(X.find_not_finite())
     xp = namespace(X)
     # The sum of a column with NaN is not finite, and needs no temporary of the size of X.
     with np.errstate(all="ignore"):
@@ -344,7 +343,7 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
 def _count_nonfinite(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
     """(d,) how many values of each column are not finite, and the row of the first; −1 where there is none."""
     if is_sparse_rows(X):
-        rows, columns = X.not_finite().T
+        rows, columns = X.find_not_finite().T
         first = np.full(X.shape[1], -1)
         first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row
         return np.bincount(columns, minlength=X.shape[1]), first

@@ -290,7 +290,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # No values, only where rows lie: nobody has checked them yet.
         place = rows[:0]
         return Training(
-            X=rows.whole() if read is None or rows.copied else rows,
+            X=rows.read_all() if read is None or rows.copied else rows,
             codes=convert_like(codes, place, "int64"),
             Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
@@ -729,8 +729,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
         >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
-        >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
-        (('bee', 'ant'), ['attribute 1', 'attribute 0'])
+        >>> explanation.label, explanation.against, explanation.top[0][0]
+        ('bee', 'ant', 'attribute 1')
         """
         return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
 

@@ -17,24 +17,28 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
 from zskl.estimators import _inputs, model_file
 from zskl.estimators._candidates import Question, match_label_dtype
-from zskl.estimators._class_means_adapt import KeptAdaptation, OtherModels, ValidationBench
+from zskl.estimators._class_means_adapt import (
+    FewShotTrial,
+    KeptAdaptation,
+    OtherModels,
+    find_undescribed,
+    interpolate_calibration,
+)
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels, ZeroShotClassifier
-from zskl.estimators.class_means import ClassMeansClassifier, interpolate_calibration
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.signatures.table import SignatureTable
 from zskl.training.rows import StreamedRows
 
-# Composition ----------------------------------------------------------------------------------------------------------
-# The members of a committee as settings: names, nested parameters, weights and temperatures.
-
 DROP = "drop"
 CLASS_MEANS_TEMPERATURE = 1 / 40  # κ = 40, where validation classes usually put it
-Member = ZeroShotClassifier | str  # "drop" leaves a member out
-Pair = tuple[str, Member]
+MemberPair = tuple[str, ZeroShotClassifier | str]  # "drop" leaves a member out
+KnownKinds = Mapping[str, type[ZeroShotClassifier]]
+Scorer = Callable[[Array], Array]
 
 
-def default_members() -> list[Pair]:
+def default_members() -> list[MemberPair]:
     """Class means and the kernel of the method "gaussian-softmax"."""
     return [
         ("means", ClassMeansClassifier()),
@@ -51,562 +55,7 @@ def default_temperature(member: ZeroShotClassifier) -> float:
     return 1.0
 
 
-class Composition(ZeroShotClassifier):
-    """The settings of `Committee`, nested ones included."""
-
-    members: Any
-    weights: Any
-    member_temperatures: Any
-    random_state: int | np.random.RandomState | None
-    feature_scaling: str = "none"  # members scale rows themselves, each its own way
-    signature_scaling: str = "center-l2"  # for `nearest_classes` alone
-    signature_mean: str = "seen"
-
-    @property
-    def named_members(self) -> Bunch:
-        """The members by name, as they were given, not fitted."""
-        return Bunch(**dict(self._listed()))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """
-        Get the settings.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to list the members by name and their settings, such as `means__shrinkage`, too.
-
-        Returns
-        -------
-        dict
-            Values by name.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> Committee().get_params()["means__shrinkage"]
-        0.5
-        """
-        found = dict(super().get_params(deep=False))
-        for name, member in self._listed() if deep else []:
-            found[name] = member
-            if not isinstance(member, str):
-                found |= {f"{name}__{key}": value for key, value in member.get_params(deep=True).items()}
-        return found
-
-    def set_params(self, **params: Any) -> Self:
-        """
-        Change settings.
-
-        Parameters
-        ----------
-        **params : dict
-            Values by name. `members` replaces all members, a member's name that member ("drop" leaves it out), and
-            `means__shrinkage` is the setting `shrinkage` of the member `means`.
-
-        Returns
-        -------
-        self
-            The estimator.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> Committee().set_params(means__shrinkage=0.3).named_members.means
-        ClassMeansClassifier(shrinkage=0.3)
-        """
-        if "members" in params:
-            self.members = params.pop("members")
-        names = [name for name, _ in self._listed()]
-        if self.members is None and any(key.partition("__")[0] in names for key in params):
-            self.members = default_members()
-        for name in names:
-            if name in params:
-                new = params.pop(name)
-                self.members = [(one, new if one == name else member) for one, member in self._listed()]
-        dropped = [name for name, member in self._listed() if isinstance(member, str)]
-        for key in params:
-            if key.partition("__")[0] in dropped:
-                raise ValueError(f"{key} is set, but that member is dropped: set the member first")
-        super().set_params(**params)
-        return self
-
-    def _settings(self) -> dict[str, Any]:
-        members = dict(self._listed())
-        shown = {name: value for name, value in self.get_params().items() if name != "members" and name not in members}
-        return shown | {name: member for name, member in members.items() if isinstance(member, str)}
-
-    def _listed(self) -> list[Pair]:
-        """The members, as far as `members` is a list of pairs at all; `_check_members` says what is wrong with it."""
-        if self.members is None:
-            return default_members()
-        if not isinstance(self.members, list | tuple):
-            return []
-        pairs = [pair for pair in self.members if isinstance(pair, list | tuple) and len(pair) == 2]
-        return [(name, member) for name, member in pairs if isinstance(name, str)]
-
-    def _check_parameters(self) -> None:
-        example = "expected pairs of a name and an estimator, such as [('means', ClassMeansClassifier())]"
-        pairs = self._listed()
-        if not pairs or (self.members is not None and len(pairs) != len(self.members)):
-            raise ValueError(f"members is {str(self.members)[:80]}: {example}")
-        own = super().get_params(deep=False)
-        for place, (name, member) in enumerate(pairs):
-            if not name or "__" in name or name in own:
-                raise ValueError(f"a member is called {name!r}: expected a name without '__' that is no setting")
-            if name in [other for other, _ in pairs[:place]]:
-                raise ValueError(f"two members are called {name!r}: expected a name of its own for each")
-            if isinstance(member, Composition):
-                raise ValueError(f"member {name!r} is a committee itself: list its members instead")
-            if not isinstance(member, ZeroShotClassifier) and not (isinstance(member, str) and member == DROP):
-                raise ValueError(f"member {name!r} is {str(member)[:60]!r}: expected an estimator of zskl, or 'drop'")
-            if isinstance(member, ZeroShotClassifier):
-                check = getattr(member, "_check_parameters", None)
-                if check is not None:
-                    check()
-        if all(isinstance(member, str) for _, member in pairs):
-            raise ValueError("every member is dropped: keep at least one")
-        self._numbers("weights", zero_allowed=True)
-        self._numbers("member_temperatures")
-        if not self._weights().any():
-            raise ValueError(f"weights is {self.weights!r}: expected at least one above 0, of a member that is kept")
-
-    def _numbers(self, name: str, zero_allowed: bool = False) -> None:
-        value, count = getattr(self, name), len(self._listed())
-        if value is None:
-            return
-        if isinstance(value, str) or np.ndim(value) != 1 or len(value) != count:
-            raise ValueError(f"{name} is {str(value)[:60]}: expected {count} numbers, one for each member")
-        for number in value:
-            check_positive(name, number, zero_allowed=zero_allowed)
-
-    def _weights(self) -> NDArray[np.float64]:
-        """(M,) of the members that are kept."""
-        kept = [not isinstance(member, str) for _, member in self._listed()]
-        return np.ones(sum(kept)) if self.weights is None else np.asarray(self.weights, np.float64)[kept]
-
-    def _member_temperatures(self) -> NDArray[np.float64]:
-        """(M,) of the members that are kept."""
-        kept = [(k, member) for k, (_, member) in enumerate(self._listed()) if not isinstance(member, str)]
-        if self.member_temperatures is None:
-            return np.array([default_temperature(member) for _, member in kept])
-        return np.asarray(self.member_temperatures, np.float64)[[k for k, _ in kept]]
-
-    def _hired(self) -> list[tuple[str, ZeroShotClassifier]]:
-        """Clones of the members that are kept; the committee's device and seed are theirs where they have none."""
-        found = []
-        for name, member in self._listed():
-            if isinstance(member, str):
-                continue
-            mine = member.get_params(deep=False)
-            lent = {key: getattr(self, key) for key in ("device", "random_state") if key in mine and mine[key] is None}
-            found.append((name, clone(member).set_params(**lent)))
-        return found
-
-
-# Joint scores ---------------------------------------------------------------------------------------------------------
-# The sum of the members' logits, w·score/T of each, for the candidates of one question.
-
-
-@dataclass(frozen=True)
-class JointQuestion(Question):
-    """Candidates as a committee hands them to its members: the table itself, as nobody has scaled it yet."""
-
-    table: SignatureTable
-
-
-class MemberScores:
-    """The logits of one member for a table of candidates. It scales raw rows itself.
-
-    A member cannot know a class that has no description. What it says about such a class, one of `unknown`, is what it
-    says about a class drawn among the seen ones: the logarithm of the mean of exp(logit) over them.
-    """
-
-    def __init__(
-        self, member: ZeroShotClassifier, factor: float, table: SignatureTable, unknown: frozenset[Any] = frozenset()
-    ) -> None:
-        self._member, self._factor = member, float(factor)
-        self._answer = _member_scorer(member, table)
-        self._unknown = np.array([label in unknown for label in table.classes.tolist()])
-        self._seen = (
-            _member_scorer(member, member.signature_table_.select(member.classes_)) if self._unknown.any() else None
-        )
-
-    def __call__(self, X: Array) -> Array:
-        """(n, c) of raw rows X (n, d), where they lie."""
-        logits = self._factor * convert_like(self._answer(X), X)
-        if self._seen is None:
-            return logits
-        drawn = _log_mean_exp(self._factor * convert_like(self._seen(X), X))
-        return namespace(logits).where(convert_like(self._unknown, logits, "bool"), drawn, logits)
-
-
-def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Callable[[Array], Array]:
-    """Raw rows → scores; what the table alone decides is worked out with the first rows."""
-    ready: list[Callable[[Array], Array]] = []
-
-    def answer(X: Array) -> Array:
-        scaled = member._scale_rows(X)
-        if not ready:
-            ready.append(member._candidate_scorer(member._question(scaled, table)))
-        return ready[0](scaled)
-
-    return answer
-
-
-def _log_mean_exp(logits: Array) -> Array:
-    """(n, c) → (n, 1)."""
-    xp = namespace(logits)
-    most = xp.max(logits, axis=1, keepdims=True)
-    return most + xp.log(xp.mean(xp.exp(logits - most), axis=1, keepdims=True))
-
-
-# Stored ---------------------------------------------------------------------------------------------------------------
-# A committee in a model file: members' headers lie in the committee's, their arrays carry a prefix.
-
-Known = Mapping[str, type[ZeroShotClassifier]]
-
-
-def member_prefix(place: int) -> str:
-    return f"members.{place}."
-
-
-def members_to_json(pairs: list[Pair]) -> list[dict[str, Any]]:
-    """Members that are not fitted, as JSON."""
-    return [
-        {"name": name, "estimator": DROP}
-        if isinstance(member, str)
-        else {
-            "name": name,
-            "estimator": member.kind,
-            "parameters": {key: member._to_json(key, value) for key, value in member.get_params(deep=False).items()},
-        }
-        for name, member in pairs
-    ]
-
-
-def members_from_json(stored: list[dict[str, Any]] | None, known: Known) -> list[Pair] | None:
-    """Twin of `settings_of`."""
-    return None if stored is None else [(str(one["name"]), _make_member(one, known)) for one in stored]
-
-
-def _make_member(one: dict[str, Any], known: Known) -> ZeroShotClassifier | str:
-    if one["estimator"] == DROP:
-        return DROP
-    kind = _member_class(one, known)
-    given = {key: kind._from_json(key, value) for key, value in one["parameters"].items()}
-    return kind(**{**given, "device": None})
-
-
-def pack_members(
-    names: list[str], members: list[ZeroShotClassifier]
-) -> tuple[list[dict[str, Any]], dict[str, NumPyArray]]:
-    """Headers and arrays of fitted members."""
-    headers: list[dict[str, Any]] = []
-    arrays: dict[str, NumPyArray] = {}
-    for place, (name, member) in enumerate(zip(names, members, strict=True)):
-        header, mine = member._pack()
-        headers.append({"name": name, **header})
-        arrays |= {member_prefix(place) + key: array for key, array in mine.items()}
-    return headers, arrays
-
-
-def unpack_members(
-    headers: list[dict[str, Any]], arrays: dict[str, NumPyArray], known: Known
-) -> tuple[list[str], list[ZeroShotClassifier]]:
-    """Twin of `packed`. The device of a model file is whoever loads it to say."""
-    names, members = [], []
-    for place, header in enumerate(headers):
-        start = member_prefix(place)
-        mine = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-        names.append(str(header["name"]))
-        members.append(_member_class(header, known)._restore(header, mine).set_params(device=None))
-    return names, members
-
-
-def check_members(names: list[str], members: list[ZeroShotClassifier], model: Any) -> None:
-    """Refuse members that cannot be those of one committee."""
-    count = len(members)
-    if not count or len(set(names)) < count or len(model.weights_) != count or len(model.member_temperatures_) != count:
-        raise ValueError(f"{count} members with {len(model.weights_)} weights")
-    if (model.weights_ < 0).any() or not model.weights_.any() or (model.member_temperatures_ <= 0).any():
-        raise ValueError(f"weights {model.weights_.tolist()}, temperatures {model.member_temperatures_.tolist()}")
-    p = model.signature_table_.matrix.shape[1]
-    for name, member in zip(names, members, strict=True):
-        alike = member.n_features_in_ == model.n_features_in_ and member.signature_table_.matrix.shape[1] == p
-        if not alike or not np.array_equal(member.classes_, model.classes_):
-            raise ValueError(f"the member {name!r} has other features, attributes or classes than the committee")
-
-
-def _member_class(header: dict[str, Any], known: Known) -> type[ZeroShotClassifier]:
-    kind = str(header["estimator"])
-    if kind not in known or kind == "committee":
-        raise ValueError(f"a member of the kind {kind!r}, which this zskl does not know as one")
-    return known[kind]
-
-
-# Teaching -------------------------------------------------------------------------------------------------------------
-# What a fitted committee learns later, through the members that can be taught. The committee itself never changes.
-
-
-class Teaching(Composition):
-    """Methods of `Committee` that give a new fitted committee with more evidence."""
-
-    members_: list[ZeroShotClassifier]
-    member_names_: list[str]
-    weights_: NDArray[np.float64]
-    member_temperatures_: NDArray[np.float64]
-    untaught_: dict[str, Any] | None
-
-    @property
-    def named_members_(self) -> Bunch:
-        """The fitted members by name."""
-        return Bunch(**dict(zip(self.member_names_, self.members_, strict=True)))
-
-    def _voices(self, table: SignatureTable) -> dict[int, MemberScores]:
-        """The logits of the members that count, by their places, for a table of candidates."""
-        unknown: set[Any] = set()
-        for member in self.members_:
-            if isinstance(member, ClassMeansClassifier):
-                unknown |= member._lacking(table)
-        found = {}
-        for k, factor in enumerate((self.weights_ / self.member_temperatures_).tolist()):
-            member = self.members_[k]
-            blind = frozenset[Any]() if isinstance(member, ClassMeansClassifier) else frozenset(unknown)
-            if factor:
-                found[k] = MemberScores(member, factor, table, blind)
-        return found
-
-    def add_examples(self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False) -> Self:
-        """
-        Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The examples.
-        y : array-like of shape (n,)
-            Their classes: seen, unseen or new.
-        signatures : DataFrame, mapping or array-like, default=None
-            Descriptions of new classes, as for `fit`. A new class without one is known by its examples alone. Members
-            that cannot be taught then speak neither for nor against it.
-        wrong : bool or array-like of shape (n,), default=False
-            True for rows that are marked as not of their class in y: they count against it.
-
-        Returns
-        -------
-        Committee
-            The new committee.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> "cow" in taught.candidates_, "cow" in model.candidates_
-        (True, False)
-        """
-        return self._with({k: self._means(k).add_examples(X, y, signatures, wrong=wrong) for k in self._taught()})
-
-    def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """
-        Give a new committee without some of the examples. This one stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), default=None
-            The examples to remove, as they were added. None removes all examples of the classes in y.
-        y : array-like, default=None
-            The class of each row in X, or, without X, the classes. None and no X removes all examples.
-
-        Returns
-        -------
-        Committee
-            The new committee.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
-        ['ant', 'bee', 'emu']
-        """
-        return self._with({k: self._means(k).remove_examples(X, y) for k in self._taught()})
-
-    def adapt(
-        self,
-        X: Array,
-        candidates: Labels | str | None = None,
-        *,
-        force: bool = False,
-        balance: float | None = None,
-    ) -> Self:
-        """
-        Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
-
-        Each row counts for a class as far as the whole committee believes that it is of that class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows whose classes nobody knows.
-        candidates : {"unseen", "all"}, list of class names or None, default=None
-            The classes that the rows may be of. None and "unseen" stand for the candidates without training rows,
-            "all" for all candidates. Only classes without training rows take rows up.
-        force : bool, default=False
-            Whether to adapt even if nothing says that it helps.
-        balance : float between 0 and 1, default=None
-            How far to draw the masses of the classes together, as for class means.
-
-        Returns
-        -------
-        Committee
-            The new committee. Its `adaptation_` says what changed, and whether the rounds came to rest.
-
-        Raises
-        ------
-        NoClearGain
-            A ValueError: validation classes, or these rows, do not promise a gain.
-
-        Examples
-        --------
-        >>> from zskl import Committee, datasets
-        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-        >>> model = Committee(random_state=0).fit(*data.samples("trainval"), data.signatures)
-        >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
-        >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
-        True
-        """
-        check_is_fitted(self)
-        X = self._scale_rows(_inputs.check_features(self, X))
-        places = self._taught()
-        return self._with({k: self._means(k)._adapt(X, candidates, force, balance, self._others(k)) for k in places})
-
-    def _kept_adaptation(self) -> list[KeptAdaptation]:
-        return [kept for k in self._taught() for kept in self._means(k)._kept_adaptation()]
-
-    def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
-        pairs = zip(self._taught(), kept, strict=True)
-        return self._with({k: self._means(k)._with_adaptation([one]) for k, one in pairs})
-
-    def _promise(self, candidates: str, n: int) -> dict[str, Any] | None:
-        return self._means(self._taught()[0])._promise(candidates, n)
-
-    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """What a label would move is the first member of class means."""
-        places = self._teachable()
-        if not places:
-            return None
-        member = self._means(places[0])
-        mover = member._mover(member._scale_rows(scaled), table)
-        return lambda X: mover(member._scale_rows(X))
-
-    def _row_directions(self, scaled: Array) -> Array:
-        member = self.members_[next(iter(self._teachable()), 0)]
-        return member._row_directions(member._scale_rows(scaled))
-
-    @property
-    def practice_(self) -> dict[str, Any] | None:
-        """What validation classes say about examples and unlabelled rows, in units of the scores of class means."""
-        return self._means(self._taught()[0]).practice_
-
-    @property
-    def adaptation_(self) -> dict[str, Any] | None:
-        """What `adapt` did, or None."""
-        return self._means(self._taught()[0]).adaptation_
-
-    def _means(self, place: int) -> ClassMeansClassifier:
-        member = self.members_[place]
-        assert isinstance(member, ClassMeansClassifier)  # as `_taught` says
-        return member
-
-    def _teachable(self) -> list[int]:
-        """Places of the members that can be taught."""
-        return [k for k, one in enumerate(self.members_) if isinstance(one, ClassMeansClassifier) and self.weights_[k]]
-
-    def _taught(self) -> list[int]:
-        """The same; refused if there are none."""
-        check_is_fitted(self)
-        found = self._teachable()
-        if not found:
-            raise ValueError(
-                f"no member of this committee can be taught ({', '.join(self.member_names_)}): expected a "
-                "ClassMeansClassifier with a weight above 0 among its members"
-            )
-        return found
-
-    def _others(self, place: int) -> OtherModels:
-        """What the members beside one of class means say, where its scores count `factor`."""
-        factors = self.weights_ / self.member_temperatures_
-
-        def logits(X: Array, table: SignatureTable) -> Array | None:
-            voices = [voice for k, voice in self._voices(table).items() if k != place]
-            return sum((voice(X) for voice in voices[1:]), start=voices[0](X)) if voices else None
-
-        sharp = 1.0 if self.temperatures_ is None else 1 / self.temperatures_["unseen"]
-        return OtherModels(logits, float(factors[place]), sharp * float(factors[place]))
-
-    def _with(self, taught: dict[int, ClassMeansClassifier]) -> Self:
-        """A copy with these members in their places."""
-        new = copy.copy(self)
-        new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
-        first = next(iter(taught.values()))
-        new.signature_table_, new.candidates_ = first.signature_table_, first.candidates_
-        new.untaught_ = self.untaught_ or _calibration_constants(self)
-        new._settle(next(iter(taught)))
-        return new
-
-    def _settle(self, place: int) -> None:
-        """Set calibration and temperatures for what the member in this place was taught."""
-        before = self.untaught_
-        assert before is not None  # `_with` has set it
-        entry, share = self._means(place)._standing()
-        if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
-            factor = float((self.weights_ / self.member_temperatures_)[place])
-            self.calibration_, self.temperatures_ = interpolate_calibration(before, entry, share, factor)
-        else:
-            self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
-
-    def _accept_calibration(self) -> None:
-        if self.untaught_ is not None:
-            self.untaught_ = _calibration_constants(self)
-            self._settle(self._taught()[0])
-
-    # What selection asks ---------------------------------------------------------------------------------------------
-
-    def _few_shot_trial(
-        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
-    ) -> ValidationBench | None:
-        """That of class means, in units of its scores; the other members' logits are added."""
-        assert isinstance(question, JointQuestion)  # a committee asks no other
-        places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
-        if not places or not self.weights_[places[0]]:
-            return None
-        means, others = self._means(places[0]), self._others(places[0])
-        rows = means._scale_rows(scaled)
-        bench = means._few_shot_trial(rows, means._question(rows, question.table), own, seen)
-        logits = others.logits(scaled, question.table)
-        if bench is None or logits is None:
-            return bench
-        return replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
-
-    def _store_few_shot(self, found: dict[str, Any]) -> None:
-        for place in self._taught():
-            self._means(place)._store_few_shot(found)
-
-
-def _calibration_constants(model: Teaching) -> dict[str, Any]:
-    return {"calibration": float(model.calibration_), "temperatures": model.temperatures_}
-
-
-# Classifier -----------------------------------------------------------------------------------------------------------
-# The estimator: members are fitted on the same rows, and their logits are added.
-
-
-class Committee(Teaching):
+class Committee(ZeroShotClassifier):
     """
     A committee: several zero-shot classifiers whose logits are added.
 
@@ -668,6 +117,15 @@ class Committee(Teaching):
         "member_names_": None,
         "untaught_": None,
     }
+    feature_scaling: str = "none"  # members scale rows themselves, each its own way
+    signature_scaling: str = "center-l2"  # for `nearest_classes` alone
+    signature_mean: str = "seen"
+
+    members_: list[ZeroShotClassifier]
+    member_names_: list[str]
+    weights_: NDArray[np.float64]
+    member_temperatures_: NDArray[np.float64]
+    untaught_: dict[str, Any] | None  # calibration before the committee was taught
 
     def __init__(
         self,
@@ -683,6 +141,147 @@ class Committee(Teaching):
         self.member_temperatures = member_temperatures
         self.device = device
         self.random_state = random_state
+
+    # Settings
+
+    @property
+    def named_members(self) -> Bunch:
+        """The members by name, as they were given, not fitted."""
+        return Bunch(**dict(self._member_pairs()))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """
+        Get the settings.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to list the members by name and their settings, such as `means__shrinkage`, too.
+
+        Returns
+        -------
+        dict
+            Values by name.
+
+        Examples
+        --------
+        >>> from zskl import Committee
+        >>> Committee().get_params()["means__shrinkage"]
+        0.5
+        """
+        found = dict(super().get_params(deep=False))
+        for name, member in self._member_pairs() if deep else []:
+            found[name] = member
+            if not isinstance(member, str):
+                found |= {f"{name}__{key}": value for key, value in member.get_params(deep=True).items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """
+        Change settings.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name. `members` replaces all members, a member's name that member ("drop" leaves it out), and
+            `means__shrinkage` is the setting `shrinkage` of the member `means`.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Examples
+        --------
+        >>> from zskl import Committee
+        >>> Committee().set_params(means__shrinkage=0.3).named_members.means
+        ClassMeansClassifier(shrinkage=0.3)
+        """
+        if "members" in params:
+            self.members = params.pop("members")
+        names = [name for name, _ in self._member_pairs()]
+        if self.members is None and any(key.partition("__")[0] in names for key in params):
+            self.members = default_members()
+        for name in names:
+            if name in params:
+                new = params.pop(name)
+                self.members = [(one, new if one == name else member) for one, member in self._member_pairs()]
+        dropped = [name for name, member in self._member_pairs() if isinstance(member, str)]
+        for key in params:
+            if key.partition("__")[0] in dropped:
+                raise ValueError(f"{key} is set, but that member is dropped: set the member first")
+        super().set_params(**params)
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        members = dict(self._member_pairs())
+        shown = {name: value for name, value in self.get_params().items() if name != "members" and name not in members}
+        return shown | {name: member for name, member in members.items() if isinstance(member, str)}
+
+    def _member_pairs(self) -> list[MemberPair]:
+        """The members, as far as `members` is a list of pairs at all: `_check_parameters` says what is wrong."""
+        if self.members is None:
+            return default_members()
+        if not isinstance(self.members, list | tuple):
+            return []
+        pairs = [pair for pair in self.members if isinstance(pair, list | tuple) and len(pair) == 2]
+        return [(name, member) for name, member in pairs if isinstance(name, str)]
+
+    def _check_parameters(self) -> None:
+        example = "expected pairs of a name and an estimator, such as [('means', ClassMeansClassifier())]"
+        pairs = self._member_pairs()
+        if not pairs or (self.members is not None and len(pairs) != len(self.members)):
+            raise ValueError(f"members is {str(self.members)[:80]}: {example}")
+        own = super().get_params(deep=False)
+        for place, (name, member) in enumerate(pairs):
+            if not name or "__" in name or name in own:
+                raise ValueError(f"a member is called {name!r}: expected a name without '__' that is no setting")
+            if name in [other for other, _ in pairs[:place]]:
+                raise ValueError(f"two members are called {name!r}: expected a name of its own for each")
+            if isinstance(member, Committee):
+                raise ValueError(f"member {name!r} is a committee itself: list its members instead")
+            if not isinstance(member, ZeroShotClassifier) and not (isinstance(member, str) and member == DROP):
+                raise ValueError(f"member {name!r} is {str(member)[:60]!r}: expected an estimator of zskl, or 'drop'")
+            check = getattr(member, "_check_parameters", None)
+            if check is not None:
+                check()
+        if all(isinstance(member, str) for _, member in pairs):
+            raise ValueError("every member is dropped: keep at least one")
+        for name in ("weights", "member_temperatures"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, str) or np.ndim(value) != 1 or len(value) != len(pairs):
+                raise ValueError(f"{name} is {str(value)[:60]}: expected {len(pairs)} numbers, one for each member")
+            for number in value:
+                check_positive(name, number, zero_allowed=name == "weights")
+        if not self._member_weights().any():
+            raise ValueError(f"weights is {self.weights!r}: expected at least one above 0, of a member that is kept")
+
+    def _member_weights(self) -> NDArray[np.float64]:
+        """(M,) of the members that are kept."""
+        kept = [not isinstance(member, str) for _, member in self._member_pairs()]
+        return np.ones(sum(kept)) if self.weights is None else np.asarray(self.weights, np.float64)[kept]
+
+    def _member_temperatures(self) -> NDArray[np.float64]:
+        """(M,) of the members that are kept."""
+        kept = [(k, member) for k, (_, member) in enumerate(self._member_pairs()) if not isinstance(member, str)]
+        if self.member_temperatures is None:
+            return np.array([default_temperature(member) for _, member in kept])
+        return np.asarray(self.member_temperatures, np.float64)[[k for k, _ in kept]]
+
+    def _clone_members(self) -> list[tuple[str, ZeroShotClassifier]]:
+        """Clones of the members that are kept; the committee's device and seed are theirs where they have none."""
+        found = []
+        for name, member in self._member_pairs():
+            if isinstance(member, str):
+                continue
+            mine = member.get_params(deep=False)
+            lent = {key: getattr(self, key) for key in ("device", "random_state") if key in mine and mine[key] is None}
+            found.append((name, clone(member).set_params(**lent)))
+        return found
+
+    # Fitting
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
@@ -714,48 +313,54 @@ class Committee(Teaching):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            hired = self._hired()
+            pairs = self._clone_members()
             self._prepare(X, y, signatures, StreamedRows, values=False)
-            self.weights_, self.member_temperatures_ = self._weights(), self._member_temperatures()
+            self.weights_, self.member_temperatures_ = self._member_weights(), self._member_temperatures()
             self.untaught_ = None
-            self.member_names_ = [name for name, _ in hired]
-            self.members_ = [member.fit(X, y, self.signature_table_, callback=callback) for _, member in hired]
-            for name, member in hired:
-                member.device = self.named_members[name].device  # rows come from where the committee computes
-                member.described_ = self.described_  # what they were handed are one-hot rows where this has none
+            self.member_names_ = [name for name, _ in pairs]
+            self.members_ = [member.fit(X, y, self.signature_table_, callback=callback) for _, member in pairs]
+            for name, member in pairs:
+                # From now on rows come from where the committee computes.
+                member.device = self.named_members[name].device
+                # Members were handed one-hot rows where the committee has no descriptions.
+                member.described_ = self.described_
         return self
 
-    # Scores ----------------------------------------------------------------------------------------------------------
+    @property
+    def named_members_(self) -> Bunch:
+        """The fitted members by name."""
+        return Bunch(**dict(zip(self.member_names_, self.members_, strict=True)))
 
-    def _question(self, scaled: Array, table: SignatureTable) -> Question:
+    # Scores
+
+    def _question(self, scaled: Array, table: SignatureTable) -> CommitteeQuestion:
         labels = match_label_dtype(self.classes_, table.classes)
-        return JointQuestion(table.matrix, table.padded_rows(), labels, table)
+        return CommitteeQuestion(table.matrix, table.padded_rows(), labels, table)
 
-    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
-        assert isinstance(question, JointQuestion)  # `_question` makes no other
-        voices = list(self._voices(question.table).values())
+    def _candidate_scorer(self, question: Question) -> Scorer:
+        assert isinstance(question, CommitteeQuestion)  # `_question` makes no other
+        return sum_scorers(list(self._member_logits(question.table).values()))
 
-        def answer(X: Array) -> Array:
-            total = voices[0](X)
-            for voice in voices[1:]:
-                total = total + voice(X)
-            return total
+    def _nameless_scorer(self, Y: Array) -> Scorer:
+        pairs = zip(self._factors(), self.members_, strict=True)
+        return sum_scorers([nameless_logits(member, factor, Y) for factor, member in pairs if factor])
 
-        return answer
+    def _factors(self) -> list[float]:
+        """w/T of each member."""
+        found: list[float] = (self.weights_ / self.member_temperatures_).tolist()
+        return found
 
-    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
-        factors = (self.weights_ / self.member_temperatures_).tolist()
-        pairs = [(f, member) for f, member in zip(factors, self.members_, strict=True) if f]
-        scorers = [(f, member, member._nameless_scorer(Y)) for f, member in pairs]
-
-        def scored(X: Array) -> Array:
-            factor, member, scorer = scorers[0]
-            total: Array = factor * scorer(member._scale_rows(X))
-            for factor, member, scorer in scorers[1:]:
-                total = total + factor * scorer(member._scale_rows(X))
-            return total
-
-        return scored
+    def _member_logits(self, table: SignatureTable) -> dict[int, Scorer]:
+        """Raw rows → logits (n, c) of the members that count, by their places, for a table of candidates."""
+        unknown: set[Any] = set()
+        for member in self.members_:
+            if isinstance(member, ClassMeansClassifier):
+                unknown |= find_undescribed(member, table)
+        return {
+            k: member_logits(member, factor, table, set() if isinstance(member, ClassMeansClassifier) else unknown)
+            for k, (member, factor) in enumerate(zip(self.members_, self._factors(), strict=True))
+            if factor
+        }
 
     def _check_explainable(self) -> None:
         """Refuse: members see attributes in different ways."""
@@ -763,17 +368,253 @@ class Committee(Teaching):
         names = ", ".join(f"named_members_.{name}" for name in self.member_names_)
         raise ValueError(f"a committee is not explained as a whole: call explain of a member, one of {names}")
 
-    # Model files -----------------------------------------------------------------------------------------------------
+    # Teaching: the members that can be taught give a new committee, this one never changes
+
+    def add_examples(self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False) -> Self:
+        """
+        Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The examples.
+        y : array-like of shape (n,)
+            Their classes: seen, unseen or new.
+        signatures : DataFrame, mapping or array-like, default=None
+            Descriptions of new classes, as for `fit`. A new class without one is known by its examples alone. Members
+            that cannot be taught then speak neither for nor against it.
+        wrong : bool or array-like of shape (n,), default=False
+            True for rows that are marked as not of their class in y: they count against it.
+
+        Returns
+        -------
+        Committee
+            The new committee.
+
+        Examples
+        --------
+        >>> from zskl import Committee
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
+        >>> "cow" in taught.candidates_, "cow" in model.candidates_
+        (True, False)
+        """
+        places = self._teachable_or_refuse()
+        return self._replace_members({k: self._means(k).add_examples(X, y, signatures, wrong=wrong) for k in places})
+
+    def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
+        """
+        Give a new committee without some of the examples. This one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), default=None
+            The examples to remove, as they were added. None removes all examples of the classes in y.
+        y : array-like, default=None
+            The class of each row in X, or, without X, the classes. None and no X removes all examples.
+
+        Returns
+        -------
+        Committee
+            The new committee.
+
+        Examples
+        --------
+        >>> from zskl import Committee
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
+        >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
+        ['ant', 'bee', 'emu']
+        """
+        places = self._teachable_or_refuse()
+        return self._replace_members({k: self._means(k).remove_examples(X, y) for k in places})
+
+    def adapt(
+        self,
+        X: Array,
+        candidates: Labels | str | None = None,
+        *,
+        force: bool = False,
+        balance: float | None = None,
+    ) -> Self:
+        """
+        Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
+
+        Each row counts for a class as far as the whole committee believes that it is of that class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows whose classes nobody knows.
+        candidates : {"unseen", "all"}, list of class names or None, default=None
+            The classes that the rows may be of. None and "unseen" stand for the candidates without training rows,
+            "all" for all candidates. Only classes without training rows take rows up.
+        force : bool, default=False
+            Whether to adapt even if nothing says that it helps.
+        balance : float between 0 and 1, default=None
+            How far to draw the masses of the classes together, as for class means.
+
+        Returns
+        -------
+        Committee
+            The new committee. Its `adaptation_` says what changed, and whether the rounds came to rest.
+
+        Raises
+        ------
+        NoClearGain
+            A ValueError: validation classes, or these rows, do not promise a gain.
+
+        Examples
+        --------
+        >>> from zskl import Committee, datasets
+        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+        >>> model = Committee(random_state=0).fit(*data.samples("trainval"), data.signatures)
+        >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
+        >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
+        True
+        """
+        places = self._teachable_or_refuse()
+        X = self._scale_rows(_inputs.check_features(self, X))
+        return self._replace_members(
+            {k: self._means(k)._adapt(X, candidates, force, balance, self._other_models(k)) for k in places}
+        )
+
+    def _kept_adaptation(self) -> list[KeptAdaptation]:
+        return [kept for k in self._teachable_or_refuse() for kept in self._means(k)._kept_adaptation()]
+
+    def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
+        pairs = zip(self._teachable_or_refuse(), kept, strict=True)
+        return self._replace_members({k: self._means(k)._with_adaptation([one]) for k, one in pairs})
+
+    def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
+        return self._first_means()._adaptation_estimate(candidates, n)
+
+    def _mover(self, scaled: Array, table: SignatureTable) -> Scorer | None:
+        """What a label would move is the first member of class means."""
+        places = self._teachable()
+        if not places:
+            return None
+        member = self._means(places[0])
+        mover = member._mover(member._scale_rows(scaled), table)
+        return lambda X: mover(member._scale_rows(X))
+
+    def _row_directions(self, scaled: Array) -> Array:
+        member = self.members_[next(iter(self._teachable()), 0)]
+        return member._row_directions(member._scale_rows(scaled))
+
+    @property
+    def practice_(self) -> dict[str, Any] | None:
+        """What validation classes say about examples and unlabelled rows, in units of the scores of class means."""
+        return self._first_means().practice_
+
+    @property
+    def adaptation_(self) -> dict[str, Any] | None:
+        """What `adapt` did, or None."""
+        return self._first_means().adaptation_
+
+    def _means(self, place: int) -> ClassMeansClassifier:
+        member = self.members_[place]
+        assert isinstance(member, ClassMeansClassifier)  # as `_teachable` says
+        return member
+
+    def _first_means(self) -> ClassMeansClassifier:
+        return self._means(self._teachable_or_refuse()[0])
+
+    def _teachable(self) -> list[int]:
+        """Places of the members that can be taught."""
+        return [k for k, one in enumerate(self.members_) if isinstance(one, ClassMeansClassifier) and self.weights_[k]]
+
+    def _teachable_or_refuse(self) -> list[int]:
+        check_is_fitted(self)
+        found = self._teachable()
+        if not found:
+            raise ValueError(
+                f"no member of this committee can be taught ({', '.join(self.member_names_)}): expected a "
+                "ClassMeansClassifier with a weight above 0 among its members"
+            )
+        return found
+
+    def _other_models(self, place: int) -> OtherModels:
+        """What the members beside one of class means say, where its scores count `factor`."""
+
+        def logits(X: Array, table: SignatureTable) -> Array | None:
+            scorers = [scorer for k, scorer in self._member_logits(table).items() if k != place]
+            return sum_scorers(scorers)(X) if scorers else None
+
+        factor = self._factors()[place]
+        sharpness = 1.0 if self.temperatures_ is None else 1 / self.temperatures_["unseen"]
+        return OtherModels(logits, factor, sharpness * factor)
+
+    def _replace_members(self, taught: dict[int, ClassMeansClassifier]) -> Self:
+        """A copy with these members in their places."""
+        new = copy.copy(self)
+        new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
+        first = next(iter(taught.values()))
+        new.signature_table_, new.candidates_ = first.signature_table_, first.candidates_
+        new.untaught_ = self.untaught_ or self._calibration()
+        new._use_validation(next(iter(taught)))
+        return new
+
+    def _calibration(self) -> dict[str, Any]:
+        return {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
+
+    def _use_validation(self, place: int) -> None:
+        """Set calibration and temperatures for what the member in this place was taught."""
+        before = self.untaught_
+        assert before is not None  # `_replace_members` has set it
+        entry, share = self._means(place)._validation_entry()
+        if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
+            self.calibration_, self.temperatures_ = interpolate_calibration(
+                before, entry, share, self._factors()[place]
+            )
+        else:
+            self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
+
+    # What `zskl.selection` calls
+
+    def _few_shot_trial(
+        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
+    ) -> FewShotTrial | None:
+        """That of class means, in units of its scores; the other members' logits are added."""
+        assert isinstance(question, CommitteeQuestion)  # `_question` makes no other
+        places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
+        if not places or not self.weights_[places[0]]:
+            return None
+        means, others = self._means(places[0]), self._other_models(places[0])
+        rows = means._scale_rows(scaled)
+        trial = means._few_shot_trial(rows, means._question(rows, question.table), own, seen)
+        logits = others.logits(scaled, question.table)
+        if trial is None or logits is None:
+            return trial
+        return replace(trial, other=(to_numpy(logits) / others.factor).astype(np.float32))
+
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
+        for place in self._teachable_or_refuse():
+            self._means(place)._store_few_shot(found)
+
+    def _accept_calibration(self) -> None:
+        if self.untaught_ is not None:
+            self.untaught_ = self._calibration()
+            self._use_validation(self._teachable_or_refuse()[0])
+
+    # Model files: members' headers lie in the committee's, their arrays carry a prefix
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
         header, arrays = super()._pack()
-        header["members"], of_members = pack_members(self.member_names_, self.members_)
-        return header, {**arrays, **of_members}
+        header["members"] = []
+        for place, (name, member) in enumerate(zip(self.member_names_, self.members_, strict=True)):
+            of_member, own = member._pack()
+            header["members"].append({"name": name, **of_member})
+            arrays |= {member_prefix(place) + key: array for key, array in own.items()}
+        return header, arrays
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         given = dict(header["parameters"])
-        given["members"] = members_from_json(given["members"], known)
+        if given["members"] is not None:
+            given["members"] = [(str(one["name"]), make_member(one, known)) for one in given["members"]]
         model = model_file.unpack_model(cls(**given), header, arrays)
         names, model.members_ = unpack_members(header["members"], arrays, known)
         check_members(names, model.members_, model)
@@ -783,7 +624,133 @@ class Committee(Teaching):
 
     def _to_json(self, name: str, value: Any) -> Any:
         if name == "members":
-            return None if value is None else members_to_json(self._listed())
+            return None if value is None else [member_to_json(*pair) for pair in self._member_pairs()]
         if name in ("weights", "member_temperatures") and value is not None:
             return [float(number) for number in value]
         return super()._to_json(name, value)
+
+
+# Scores of members
+
+
+@dataclass(frozen=True)
+class CommitteeQuestion(Question):
+    """Candidates as a committee hands them to its members: the table itself, as nobody has scaled it yet."""
+
+    table: SignatureTable
+
+
+def sum_scorers(scorers: Sequence[Scorer]) -> Scorer:
+    """Rows → the sum of what the scorers give."""
+
+    def add_up(X: Array) -> Array:
+        total = scorers[0](X)
+        for scorer in scorers[1:]:
+            total = total + scorer(X)
+        return total
+
+    return add_up
+
+
+def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTable, unknown: set[Any]) -> Scorer:
+    """Raw rows (n, d) → logits (n, c) of one member for a table of candidates, where the rows lie.
+
+    A member cannot know a class that has no description. What it says about such a class, one of `unknown`, is what it
+    says about a class drawn among the seen ones: the logarithm of the mean of exp(logit) over them.
+    """
+    score = _member_scorer(member, table)
+    is_unknown = np.array([label in unknown for label in table.classes.tolist()])
+    if not is_unknown.any():
+        return lambda X: factor * convert_like(score(X), X)
+    score_seen = _member_scorer(member, member.signature_table_.select(member.classes_))
+
+    def logits(X: Array) -> Array:
+        known = factor * convert_like(score(X), X)
+        typical = _log_mean_exp(factor * convert_like(score_seen(X), X))
+        return namespace(known).where(convert_like(is_unknown, known, "bool"), typical, known)
+
+    return logits
+
+
+def nameless_logits(member: ZeroShotClassifier, factor: float, Y: Array) -> Scorer:
+    """The same for raw signatures Y (c, p) of classes without names."""
+    scorer = member._nameless_scorer(Y)
+    return lambda X: factor * scorer(member._scale_rows(X))
+
+
+def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Scorer:
+    """Raw rows → scores; what the table alone decides is worked out with the first rows."""
+    ready: list[Scorer] = []
+
+    def answer(X: Array) -> Array:
+        scaled = member._scale_rows(X)
+        if not ready:
+            ready.append(member._candidate_scorer(member._question(scaled, table)))
+        return ready[0](scaled)
+
+    return answer
+
+
+def _log_mean_exp(logits: Array) -> Array:
+    """(n, c) → (n, 1)."""
+    xp = namespace(logits)
+    most = xp.max(logits, axis=1, keepdims=True)
+    return most + xp.log(xp.mean(xp.exp(logits - most), axis=1, keepdims=True))
+
+
+# Members in a model file
+
+
+def member_prefix(place: int) -> str:
+    return f"members.{place}."
+
+
+def member_to_json(name: str, member: ZeroShotClassifier | str) -> dict[str, Any]:
+    """A member that is not fitted."""
+    if isinstance(member, str):
+        return {"name": name, "estimator": DROP}
+    parameters = {key: member._to_json(key, value) for key, value in member.get_params(deep=False).items()}
+    return {"name": name, "estimator": member.kind, "parameters": parameters}
+
+
+def make_member(header: dict[str, Any], known: KnownKinds) -> ZeroShotClassifier | str:
+    """Twin of `member_to_json`."""
+    if header["estimator"] == DROP:
+        return DROP
+    kind = _member_class(header, known)
+    given = {key: kind._from_json(key, value) for key, value in header["parameters"].items()}
+    return kind(**{**given, "device": None})
+
+
+def unpack_members(
+    headers: list[dict[str, Any]], arrays: dict[str, NumPyArray], known: KnownKinds
+) -> tuple[list[str], list[ZeroShotClassifier]]:
+    """Names and fitted members. The device of a model file is whoever loads it to say."""
+    names, members = [], []
+    for place, header in enumerate(headers):
+        start = member_prefix(place)
+        own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+        names.append(str(header["name"]))
+        members.append(_member_class(header, known)._restore(header, own).set_params(device=None))
+    return names, members
+
+
+def check_members(names: list[str], members: list[ZeroShotClassifier], model: Committee) -> None:
+    """Refuse members that cannot be those of one committee."""
+    count = len(members)
+    if not count or len(set(names)) < count or len(model.weights_) != count or len(model.member_temperatures_) != count:
+        raise ValueError(f"{count} members with {len(model.weights_)} weights")
+    if (model.weights_ < 0).any() or not model.weights_.any() or (model.member_temperatures_ <= 0).any():
+        raise ValueError(f"weights {model.weights_.tolist()}, temperatures {model.member_temperatures_.tolist()}")
+    p = model.signature_table_.matrix.shape[1]
+    for name, member in zip(names, members, strict=True):
+        alike = member.n_features_in_ == model.n_features_in_ and member.signature_table_.matrix.shape[1] == p
+        if not alike or not np.array_equal(member.classes_, model.classes_):
+            raise ValueError(f"the member {name!r} has other features, attributes or classes than the committee")
+
+
+def _member_class(header: dict[str, Any], known: KnownKinds) -> type[ZeroShotClassifier]:
+    kind = str(header["estimator"])
+    if kind not in known or kind == "committee":
+        raise ValueError(f"a member of the kind {kind!r}, which this zskl does not know as one")
+    return known[kind]

@@ -133,24 +133,23 @@ class ScoreParts:
     def _secants(
         self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
     ) -> list[tuple[NumPyArray, NumPyArray]]:
-        """For each term, with arguments a and b of the two signatures, what each attribute adds to a − b (n, p), and
-        the secant (k(a) − k(b)) / (a − b) (n, 1).
-
-        The denominator is the sum over the attributes itself, so that parts add up to k(a) − k(b) even where an
-        argument was clamped. Where it is 0 the secant is the slope between a and b.
-        """
+        """For each term, what each attribute adds to the difference of its arguments (n, p), and the secant (n, 1)."""
         mine, theirs = self._addends(P, *first), self._addends(P, *second)
-        found = []
-        for u, v, a, b in zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True):
-            gaps, secant = u - v, np.ones_like(a)
-            if self.kernel is not None:
-                gap = gaps.sum(axis=1)
-                near = np.abs(gap) <= NEAR * np.abs(gaps).sum(axis=1)
-                middle = 0.5 * (a + b)
-                slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
-                secant = np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
-            found.append((gaps, secant[:, None]))
-        return found
+        terms = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
+        return [(u - v, self._secant(a, b, u - v)[:, None]) for u, v, a, b in terms]
+
+    def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
+        """(n,) (k(a) − k(b)) / (a − b); the slope between them where a − b, the sum of `differences` (n, p), is 0.
+
+        The denominator is that sum itself, so that parts add up to k(a) − k(b) even where an argument was clamped.
+        """
+        if self.kernel is None:
+            return np.ones_like(a)
+        gap = differences.sum(axis=1)
+        near = np.abs(gap) <= NEAR * np.abs(differences).sum(axis=1)
+        middle = 0.5 * (a + b)
+        slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
+        return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
 
 
 def get_score_parts(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
@@ -209,26 +208,20 @@ class AttributeExplainer:
         self.images = self.parts.images(self.Y) if self.parts.both else None
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        P, norms = self._project(scaled)
+        P, norms = self.project(scaled)
 
         def score(rows: NumPyArray) -> NumPyArray:
-            return self.parts.pair_scores(P, norms, *self._signatures(rows))
+            return self.parts.pair_scores(P, norms, *self.signatures(rows))
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        contributions = self.parts.contributions(P, norms, self._signatures(a), self._signatures(b))
+        contributions = self.parts.contributions(P, norms, self.signatures(a), self.signatures(b))
         return Split(a, b, score_a - score_b, contributions)
 
-    def weigh_differences(
-        self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray
-    ) -> NumPyArray:
-        """(n, p): what these differences of signatures first and second make of the difference of scores."""
-        pair = self._signatures(first), self._signatures(second)
-        return self.parts.weigh_differences(*self._project(scaled), *pair, differences)
-
-    def _project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+    def project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+        """P (n, p) and ‖x‖² (n, 1) of scaled rows."""
         return to_numpy(self.parts.project(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
 
-    def _signatures(self, rows: NumPyArray) -> ScaledSignatures:
+    def signatures(self, rows: NumPyArray) -> ScaledSignatures:
         return self.Y[rows], None if self.images is None else self.images[rows]
 
 
@@ -338,7 +331,8 @@ def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) ->
     raw = raw.times(inverse_lengths(scaled) / inverse_lengths(explainer.Y))  # what a cosine divides by
 
     def parts(rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        return explainer.weigh_differences(rows, first, second, raw.differences(first, second))
+        pair = explainer.signatures(first), explainer.signatures(second)
+        return explainer.parts.weigh_differences(*explainer.project(rows), *pair, raw.differences(first, second))
 
     return RawAttributeExplainer(model, table, explainer, parts)
 

@@ -38,11 +38,12 @@ from zskl.estimators.explanation import ScoreParts
 from zskl.kernels import Kernel
 from zskl.metrics.seen_unseen import Sides, best_scores
 from zskl.signatures.table import to_labels
-from zskl.training import _fast_steps, rows, solver
-from zskl.training._fast_steps import CpuStep
+from zskl.training import _cuda, rows, solver
+from zskl.training._cpu_step import CpuStep
+from zskl.training._cuda import Tape
 from zskl.training.objective import BALANCES, LOSSES, Objective
 from zskl.training.rows import ScaledRows, StreamedRows
-from zskl.training.solver import INITIALISATIONS, DivergenceError, Progress, State, Tape
+from zskl.training.solver import INITIALISATIONS, DivergenceError, Progress, State
 
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
@@ -364,7 +365,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
         groups = list(wanted.values())
 
-        def look(progress: Progress) -> None:
+        def visit_finished(progress: Progress) -> None:
             if not progress.epoch_ends:
                 return
             moment = StackMoment(
@@ -380,7 +381,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
                         model._member = moment, k - progress.first
                         visit(place, model)
 
-        train_stack(members, X, y, signatures, look)
+        train_stack(members, X, y, signatures, visit_finished)
         per_epoch = len(y) // min(members[0].batch_size, len(y))
         for member, group in zip(members, groups, strict=True):
             for place, model in group:
@@ -583,10 +584,10 @@ def make_fused_step(objective: Objective, training: Training) -> solver.Fuse:
     """What makes one function of a whole step, on a GPU that has the kernels for it."""
 
     def fuse(W: Array, V: Array, tape: Tape) -> Any:
-        if not _fast_steps.can_fuse(objective, W, tape.order.shape[1], len(training.rows)):
+        if not _cuda.can_fuse(objective, W, tape.order.shape[1], len(training.rows)):
             return None
         sizes = convert_like(training.sizes, training.Y)
-        return _fast_steps.FusedStep(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
+        return _cuda.FusedStep(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
 
     return fuse
 

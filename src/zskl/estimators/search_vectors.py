@@ -168,16 +168,16 @@ class RankingMap(SearchMap):
         mapped = X @ convert_like(self.model.projection_, X)
         columns = [mapped, xp.ones_like(X[:, :1])]
         if self.rows:
-            columns.append(-self._halved(_squared_norms(mapped), _squared_norms(X)))
+            columns.append(-self._half_norms(_squared_norms(mapped), _squared_norms(X)))
         return xp.concat(columns, axis=1)
 
     def _classes(self, Y: NumPyArray) -> NumPyArray:
         W = self.model.projection_.astype(np.float64)
         images = ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True)  # ‖Wy‖²
-        off = to_numpy(self._halved((Y * Y).sum(axis=1, keepdims=True), images))
+        off = to_numpy(self._half_norms((Y * Y).sum(axis=1, keepdims=True), images))
         return np.concatenate([Y, -off, np.ones((len(Y), int(self.rows)))], axis=1)
 
-    def _halved(self, in_signatures: Array, in_features: Array) -> Array:
+    def _half_norms(self, in_signatures: Array, in_features: Array) -> Array:
         """What the squared lengths of a point take off −D1/2 or −(D1 + D2)/4; nothing for a polynomial."""
         if not self.model.kernel_.radial:
             return 0 * in_signatures

@@ -1,4 +1,4 @@
-"""Sentences about what validation chose: numbers at an edge, and figures that folds or seeds do not agree on."""
+"""Records → one row per dataset and method: figures with their intervals, the best marked; or their differences."""
 
 from __future__ import annotations
 
@@ -13,194 +13,15 @@ from dataclasses import dataclass, replace
 
 from zskl._validation import check_option, suggest
 from zskl.experiments import uncertainty
-from zskl.experiments.record import Choice, Edge, Record
+from zskl.experiments.record import Choice, Record
 from zskl.experiments.run_folder import Runs, collect
-from zskl.experiments.uncertainty import FIGURES, Difference, Figure, Leaders, mean_over_seeds
+from zskl.experiments.uncertainty import FIGURES, Figure, Leaders, mean_over_seeds
 from zskl.protocols import single_class_note
 from zskl.selection.search_results import AgainstDefault, is_wide
 
 __all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "mean_over_seeds", "row_labels"]
 
-
-# Choice notes ---------------------------------------------------------------------------------------------------------
-
-SPOKEN = {"zsl": "zero-shot", "seen": "seen", "unseen": "unseen", "harmonic": "H", "gzsl": "calibrated H"}
-WATCHED: Mapping[str, tuple[str, Callable[[Record], float | None]]] = {  # figure → the choice behind it, and its value
-    "zero-shot": ("zsl", lambda record: record.zsl.accuracy),
-    "seen": ("zsl", lambda record: record.gzsl.seen),
-    "calibrated H": ("gzsl", lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None),
-}
-
-
-def describe_edges(choice: Choice) -> str:
-    """The numbers of a choice that are at an edge, each with the reason."""
-    return ", ".join(map(describe_edge, choice.edges or ()))
-
-
-def describe_edge(one: Edge) -> str:
-    """Such as "lam 100 at its bound"."""
-    return f"{one.name} {one.value:g} {one.why}"
-
-
-def fold_spreads(choice: Choice) -> str:
-    """The standard deviation over folds of each figure, in points."""
-    found = {name: values for name, values in (choice.figures or {}).items() if len(values) > 1}
-    return ", ".join(f"{SPOKEN.get(name, name)} {100 * statistics.stdev(one):.1f}" for name, one in found.items())
-
-
-def unsteady_figures(choice: Choice) -> list[str]:
-    """The figures that differ widely between folds, such as "seen 8.0 to 43.4 %"."""
-    figures = {name: (choice.figures or {}).get(name, ()) for name in ("seen", "gzsl")}
-    return [_format_range(SPOKEN[name], values) for name, values in figures.items() if is_wide(values)]
-
-
-def edge_note(records: Iterable[Record]) -> str | None:
-    """One sentence on all choices of these records at an edge."""
-    found = dict.fromkeys(
-        f"{record.method} {describe_edges(choice)}"
-        for record in records
-        for _, choice in record.tune.choices.items()
-        if choice.edges
-    )
-    return f"chosen at the edge of what was tried: {'; '.join(found)}" if found else None
-
-
-def default_notes(records: Sequence[Record]) -> list[str]:
-    """A sentence for each method on whether the default setting was kept, by each scoring that chose."""
-    found: dict[str, dict[str, list[AgainstDefault]]] = {}
-    for record in records:
-        for scoring, choice in record.tune.choices.items():
-            if choice.against_default is not None:
-                found.setdefault(record.method, {}).setdefault(scoring, []).append(choice.against_default)
-    return [
-        f"{method}: {'; '.join(f'by {SPOKEN[scoring]} {_kept_default(seeds)}' for scoring, seeds in mine.items())}"
-        for method, mine in found.items()
-    ]
-
-
-def _kept_default(seeds: Sequence[AgainstDefault]) -> str:
-    """The sentence on one seed, or on how many of several kept the default."""
-    if len(seeds) == 1:
-        return str(seeds[0])
-    return f"the default setting is kept for {sum(one.kept for one in seeds)} of {len(seeds)} seeds"
-
-
-def fold_spread_note(records: Iterable[Record]) -> str | None:
-    """One sentence on all choices of these records whose figures differ widely between folds."""
-    found = dict.fromkeys(
-        f"{record.method} {', '.join(unsteady_figures(choice))}"
-        for record in records
-        for _, choice in record.tune.choices.items()
-        if unsteady_figures(choice)
-    )
-    return f"differ widely between validation folds, so expect luck: {'; '.join(found)}" if found else None
-
-
-def seed_spread_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
-    """A note for each group of records whose seeds chose the same setting and yet differ widely."""
-    notes = []
-    for group in groups:
-        for figure, (scoring, read) in WATCHED.items():
-            by_setting: dict[str, dict[int, float]] = {}
-            for record in group:
-                choice, value = dict(record.tune.choices.items()).get(scoring), read(record)
-                if value is not None and (choice is not None or record.tune.scoring is None):
-                    setting = "" if choice is None else json.dumps(choice.setting, sort_keys=True, default=str)
-                    by_setting.setdefault(setting, {})[record.seed] = value
-            for values in by_setting.values():
-                if is_wide(list(values.values())):
-                    first = group[0]
-                    notes.append(
-                        f"{first.dataset} {first.method}: {len(values)} seeds with the same settings differ widely, "
-                        f"{_format_range(figure, values.values())}; their mean says little"
-                    )
-    return notes
-
-
-def _format_range(name: str, values: Iterable[float]) -> str:
-    found = [100 * value for value in values]
-    return f"{name} {min(found):.1f} to {max(found):.1f} %"
-
-
-# Leading --------------------------------------------------------------------------------------------------------------
-# Which figures of a comparison are the best, and how far the others are from the first.
-
 FIRST = " (first)"  # marks the figure that others are compared with
-Pairs = Sequence[tuple["Row", Sequence[Record]]]
-
-
-def mark_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
-    """The rows with the best marked; and why where none is."""
-    best: dict[tuple[int, str], bool] = {}
-    notes = []
-    for problem, groups in _group_problems(pairs).items():
-        found = {column: uncertainty.leaders(groups, column) for column in columns}
-        best |= {(int(name), column): True for column, one in found.items() for name in one.best}
-        notes += _leading_notes(problem, found, groups)
-
-    def mark(place: int, figures: Mapping[str, Figure]) -> dict[str, Figure]:
-        return {name: replace(figure, best=(place, name) in best) for name, figure in figures.items()}
-
-    return [replace(row, figures=mark(place, row.figures)) for place, (row, _) in enumerate(pairs)], notes
-
-
-def subtract_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
-    """The rows with paired differences from the highest figure of each column in place of figures."""
-    rows, notes = mark_best(pairs, columns)
-    for groups in _group_problems(pairs).values():
-        for column in columns:
-            first = uncertainty.leaders(groups, column).first
-            if first is None:
-                continue
-            for name in groups:
-                mine = dict(rows[int(name)].figures)
-                if column in mine:
-                    paired = None if name == first else uncertainty.difference(groups[name], groups[first], column)
-                    mean = mine[column].mean - pairs[int(first)][0].figures[column].mean
-                    mine[column] = _difference_from_best(mean, paired, mine[column].best, name == first)
-                    rows[int(name)] = replace(rows[int(name)], figures=mine)
-    return rows, notes
-
-
-def _difference_from_best(mean: float, paired: Difference | None, best: bool, first: bool) -> Figure:
-    mark = FIRST if first else ""
-    found = Figure(mean, None, best, mark)
-    return found if paired is None else replace(found, low=paired.low, high=paired.high)
-
-
-def _group_problems(pairs: Pairs) -> dict[str, dict[str, Sequence[Record]]]:
-    """Dataset, features and data, which must be equal for figures to compete → the records of rows by their places."""
-    found: dict[tuple[str, ...], dict[str, Sequence[Record]]] = {}
-    for place, (row, group) in enumerate(pairs):
-        problem = row.labels["dataset"], row.labels["features"], row.labels["data"]
-        found.setdefault(problem, {})[str(place)] = group
-    names = [problem[0] for problem in found]
-    twins = {problem: names.count(problem[0]) > 1 for problem in found}
-    return {", ".join(filter(None, problem)) if twins[problem] else problem[0]: one for problem, one in found.items()}
-
-
-def _leading_notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
-    """What to mind of intervals, and why no figure of a column is marked."""
-    unknown = {groups[name][0].method: None for one in found.values() for name in one.unknown}
-    few = uncertainty.few_classes_note(record for group in groups.values() for record in group)
-    notes = [f"{problem}: {few}"] if few else []
-    if unknown:
-        notes.append(
-            f"{problem}: the records of {', '.join(unknown)} keep no answers of rows, so these figures have no "
-            "interval and no figure is marked as the best; run them again into a new folder"
-        )
-    shared = [column for column, one in found.items() if one.rivals > 1 and not one.best and not one.unknown]
-    if shared:
-        notes.append(
-            f"{problem}: no method is clearly the best in {', '.join(shared)}, since the paired interval of each with "
-            "the first includes 0"
-        )
-    return notes
-
-
-# Compare --------------------------------------------------------------------------------------------------------------
-# Records → one row per dataset and method: figures with their intervals, the best marked; or their differences.
-
 SECONDS = "seconds"  # of search, calibration and fit
 LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all but two only where mixed
     "dataset": lambda record: record.dataset,
@@ -212,6 +33,9 @@ LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all 
     "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
+KINDS = ("mean", "low", "high", "std")  # columns of a figure in CSV
+SPOKEN = {"zsl": "zero-shot", "seen": "seen", "unseen": "unseen", "harmonic": "H", "gzsl": "calibrated H"}
+Pairs = Sequence[tuple["Row", Sequence[Record]]]
 
 
 @dataclass(frozen=True)
@@ -241,7 +65,7 @@ class Comparison:
         """The columns of models that were given examples or unlabelled rows."""
         return tuple(name for name in self.figures if uncertainty.is_evidence_column(name))
 
-    def parted(self) -> tuple[Comparison, Comparison | None]:
+    def split(self) -> tuple[Comparison, Comparison | None]:
         """The columns of plain figures, and those in `given` with the rows that have any, where there are some."""
         plain = replace(self, figures=tuple(name for name in self.figures if name not in self.given))
         rows = tuple(row for row in self.rows if any(name in row.figures for name in self.given))
@@ -249,7 +73,6 @@ class Comparison:
 
     def to_text(self, format: str = "markdown") -> str:
         """The table as text: "markdown", "csv" or "latex"."""
-
         check_option("format", format, tuple(FORMATS))
         return FORMATS[format](self)
 
@@ -308,8 +131,8 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
     mixed = [name for name in LABELS if name in ALWAYS or _label_varies(rows, name)]
     order = (*FIGURES, SECONDS, *uncertainty.evidence_columns(found))
     columns = [name for name in order if any(name in row.figures for row in rows)]
-    notes = [*_comparison_notes(rows), *_single_class_notes(found)]
-    notes += [*uncertainty.evidence_notes(groups.values()), *seed_spread_notes(groups.values())]
+    notes = [*_comparison_notes(rows, found), *uncertainty.evidence_notes(groups.values())]
+    notes += seed_spread_notes(groups.values())
     pairs = list(zip(rows, groups.values(), strict=True))
     if differences:
         columns = [name for name in columns if name != SECONDS]
@@ -352,19 +175,11 @@ def _grid_label(record: Record) -> str:
 
 def _label_varies(rows: Sequence[Row], label: str) -> bool:
     """Features and data belong to a dataset, a grid to a method: they tell rows apart only where one has several."""
-    if label == "grid":
-        return any(len(values) > 1 for values in _group_values(rows, ("dataset", "method"), label).values())
-    if label in ("features", "data"):
-        return any(len(values) > 1 for values in _group_values(rows, ("dataset",), label).values())
-    return len({row.labels[label] for row in rows}) > 1
-
-
-def _group_values(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str, ...], set[str]]:
-    """The values of a label for each combination of others."""
+    within = {"grid": ("dataset", "method"), "features": ("dataset",), "data": ("dataset",)}.get(label, ())
     found: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
-        found.setdefault(tuple(row.labels[name] for name in names), set()).add(row.labels[label])
-    return found
+        found.setdefault(tuple(row.labels[name] for name in within), set()).add(row.labels[label])
+    return any(len(values) > 1 for values in found.values())
 
 
 def _sort_rows(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
@@ -381,27 +196,21 @@ def _sort_rows(rows: list[Row], sort: str | None, labels: Sequence[str], figures
         )
     if column == "dataset":
         return sorted(rows, key=lambda row: row.labels["dataset"].lower())
-    if column == "seeds":
-        return sorted(rows, key=lambda row: (order[row.labels["dataset"]], -(row.seeds or 0)))
     if column in labels:
         return sorted(rows, key=lambda row: (order[row.labels["dataset"]], row.labels[column]))
 
-    def merit(row: Row) -> float:
+    def cost(row: Row) -> float:
+        if column == "seeds":
+            return -(row.seeds or 0)
         figure = row.figures.get(column)
         if figure is None:
             return float("inf")  # last
         return figure.mean if column == SECONDS else -figure.mean
 
-    return sorted(rows, key=lambda row: (order[row.labels["dataset"]], merit(row)))
+    return sorted(rows, key=lambda row: (order[row.labels["dataset"]], cost(row)))
 
 
-def _single_class_notes(records: Sequence[Record]) -> list[str]:
-    """A note for each dataset with a single unseen class."""
-    found = {f"{one.dataset}: {single_class_note(one.zsl.alone)}": None for one in records if one.zsl.alone is not None}
-    return list(found)
-
-
-def _comparison_notes(rows: Sequence[Row]) -> list[str]:
+def _comparison_notes(rows: Sequence[Row], records: Sequence[Record]) -> list[str]:
     notes = []
     versions: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -415,12 +224,153 @@ def _comparison_notes(rows: Sequence[Row]) -> list[str]:
     counts = {row.seeds for row in rows if row.seeds is not None}
     if len(counts) > 1:
         notes.append(f"rows have from {min(counts)} to {max(counts)} seeds: not all means are of as many runs")
+    alone = {f"{one.dataset}: {single_class_note(one.zsl.alone)}": None for one in records if one.zsl.alone is not None}
+    return [*notes, *alone]
+
+
+def mark_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows with the best marked; and why where none is."""
+    best: dict[tuple[int, str], bool] = {}
+    notes = []
+    for problem, groups in _group_problems(pairs).items():
+        found = {column: uncertainty.leaders(groups, column) for column in columns}
+        best |= {(int(name), column): True for column, one in found.items() for name in one.best}
+        notes += _best_notes(problem, found, groups)
+
+    def mark(place: int, figures: Mapping[str, Figure]) -> dict[str, Figure]:
+        return {name: replace(figure, best=(place, name) in best) for name, figure in figures.items()}
+
+    return [replace(row, figures=mark(place, row.figures)) for place, (row, _) in enumerate(pairs)], notes
+
+
+def subtract_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows with paired differences from the highest figure of each column in place of figures."""
+    rows, notes = mark_best(pairs, columns)
+    for groups in _group_problems(pairs).values():
+        for column in columns:
+            first = uncertainty.leaders(groups, column).first
+            if first is None:
+                continue
+            for name in groups:
+                mine = dict(rows[int(name)].figures)
+                if column in mine:
+                    paired = None if name == first else uncertainty.difference(groups[name], groups[first], column)
+                    low, high = (None, None) if paired is None else (paired.low, paired.high)
+                    mean = mine[column].mean - pairs[int(first)][0].figures[column].mean
+                    mark = FIRST if name == first else ""
+                    mine[column] = Figure(mean, None, mine[column].best, mark, low=low, high=high)
+                    rows[int(name)] = replace(rows[int(name)], figures=mine)
+    return rows, notes
+
+
+def _group_problems(pairs: Pairs) -> dict[str, dict[str, Sequence[Record]]]:
+    """Dataset, features and data, which must be equal for figures to compete → the records of rows by their places."""
+    found: dict[tuple[str, ...], dict[str, Sequence[Record]]] = {}
+    for place, (row, group) in enumerate(pairs):
+        problem = row.labels["dataset"], row.labels["features"], row.labels["data"]
+        found.setdefault(problem, {})[str(place)] = group
+    names = [problem[0] for problem in found]
+    twins = {problem: names.count(problem[0]) > 1 for problem in found}
+    return {", ".join(filter(None, problem)) if twins[problem] else problem[0]: one for problem, one in found.items()}
+
+
+def _best_notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
+    """What to mind of intervals, and why no figure of a column is marked."""
+    unknown = {groups[name][0].method: None for one in found.values() for name in one.unknown}
+    few = uncertainty.few_classes_note(record for group in groups.values() for record in group)
+    notes = [f"{problem}: {few}"] if few else []
+    if unknown:
+        notes.append(
+            f"{problem}: the records of {', '.join(unknown)} keep no answers of rows, so these figures have no "
+            "interval and no figure is marked as the best; run them again into a new folder"
+        )
+    shared = [column for column, one in found.items() if one.rivals > 1 and not one.best and not one.unknown]
+    if shared:
+        notes.append(
+            f"{problem}: no method is clearly the best in {', '.join(shared)}, since the paired interval of each with "
+            "the first includes 0"
+        )
     return notes
 
 
-# Table formats --------------------------------------------------------------------------------------------------------
-# A comparison as Markdown, CSV or LaTeX.
+# Sentences about what validation chose: numbers at an edge, and figures that folds or seeds do not agree on
 
+
+def describe_edges(choice: Choice) -> str:
+    """The numbers of a choice that are at an edge, each with the reason: "lam 100 at its bound"."""
+    return ", ".join(f"{edge.name} {edge.value:g} {edge.why}" for edge in choice.edges or ())
+
+
+def fold_spreads(choice: Choice) -> str:
+    """The standard deviation over folds of each figure, in points."""
+    found = {name: values for name, values in (choice.figures or {}).items() if len(values) > 1}
+    return ", ".join(f"{SPOKEN.get(name, name)} {100 * statistics.stdev(one):.1f}" for name, one in found.items())
+
+
+def unsteady_figures(choice: Choice) -> list[str]:
+    """The figures that differ widely between folds, such as "seen 8.0 to 43.4 %"."""
+    figures = {name: (choice.figures or {}).get(name, ()) for name in ("seen", "gzsl")}
+    return [_format_range(SPOKEN[name], values) for name, values in figures.items() if is_wide(values)]
+
+
+def default_notes(records: Sequence[Record]) -> list[str]:
+    """A sentence for each method on whether the default setting was kept, by each scoring that chose."""
+    found: dict[str, dict[str, list[AgainstDefault]]] = {}
+    for record in records:
+        for scoring, choice in record.tune.choices.items():
+            if choice.against_default is not None:
+                found.setdefault(record.method, {}).setdefault(scoring, []).append(choice.against_default)
+    return [
+        f"{method}: {'; '.join(f'by {SPOKEN[scoring]} {_describe_default(seeds)}' for scoring, seeds in mine.items())}"
+        for method, mine in found.items()
+    ]
+
+
+def _describe_default(seeds: Sequence[AgainstDefault]) -> str:
+    """The sentence on one seed, or on how many of several kept the default."""
+    if len(seeds) == 1:
+        return str(seeds[0])
+    return f"the default setting is kept for {sum(one.kept for one in seeds)} of {len(seeds)} seeds"
+
+
+def fold_spread_note(records: Iterable[Record]) -> str | None:
+    """One sentence on all choices of these records whose figures differ widely between folds."""
+    found = dict.fromkeys(
+        f"{record.method} {', '.join(unsteady_figures(choice))}"
+        for record in records
+        for _, choice in record.tune.choices.items()
+        if unsteady_figures(choice)
+    )
+    return f"differ widely between validation folds, so expect luck: {'; '.join(found)}" if found else None
+
+
+def seed_spread_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
+    """A note for each group of records whose seeds chose the same setting and yet differ widely."""
+    notes = []
+    for group in groups:
+        for figure, scoring in (("zero-shot", "zsl"), ("seen", "zsl"), ("calibrated H", "gzsl")):
+            by_setting: dict[str, dict[int, float]] = {}
+            for record in group:
+                choice, value = dict(record.tune.choices.items()).get(scoring), FIGURES[figure](record)
+                if value is not None and (choice is not None or record.tune.scoring is None):
+                    setting = "" if choice is None else json.dumps(choice.setting, sort_keys=True, default=str)
+                    by_setting.setdefault(setting, {})[record.seed] = value
+            for values in by_setting.values():
+                if is_wide(list(values.values())):
+                    first = group[0]
+                    notes.append(
+                        f"{first.dataset} {first.method}: {len(values)} seeds with the same settings differ widely, "
+                        f"{_format_range(figure, values.values())}; their mean says little"
+                    )
+    return notes
+
+
+def _format_range(name: str, values: Iterable[float]) -> str:
+    found = [100 * value for value in values]
+    return f"{name} {min(found):.1f} to {max(found):.1f} %"
+
+
+# A comparison as Markdown, CSV or LaTeX
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -436,8 +386,6 @@ _LATEX = {
     "λ": r"$\lambda$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
-
-KINDS = ("mean", "low", "high", "std")  # columns of a figure in CSV
 _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 

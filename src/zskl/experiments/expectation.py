@@ -21,11 +21,18 @@ from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins, row_margins
-from zskl.selection.calibration import choose_engine
-from zskl.selection.class_folds import Material, prepare_material
+from zskl.selection.class_folds import FoldData, prepare_fold_data
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Examiner, Plan, Report, examine_settings, extend_search, plan_search
+from zskl.selection.grid_search import (
+    FoldScorer,
+    Report,
+    SearchPlan,
+    choose_engine,
+    examine_settings,
+    extend_search,
+    plan_search,
+)
 from zskl.selection.search_results import Choice, Search, judge_settings
 from zskl.signatures.table import SignatureTable, attribute_groups
 
@@ -50,6 +57,9 @@ class Figure:
 
     def __sub__(self, other: Figure) -> Figure:
         return Figure(tuple(a - b for a, b in zip(self.folds, other.folds, strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"mean": self.mean, "spread": self.spread, "folds": list(self.folds)}
 
 
 @dataclass(frozen=True)
@@ -83,14 +93,14 @@ class Expectation:
             {
                 "group": one.name,
                 "attributes": one.attributes,
-                "without": _plain_figure(one.without),
-                "loss": _plain_figure(one.loss),
+                "without": one.without.to_json(),
+                "loss": one.loss.to_json(),
             }
             for one in self.groups
         ]
         return {
-            "zero_shot": _plain_figure(self.zero_shot),
-            "harmonic": None if self.harmonic is None else _plain_figure(self.harmonic),
+            "zero_shot": self.zero_shot.to_json(),
+            "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
             "settings": [dict(one) for one in self.settings],
@@ -112,7 +122,7 @@ def expect_accuracy(
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
-    shared = prepare_material(estimator, X, y, data.signatures, make_folds(data))
+    shared = prepare_fold_data(estimator, X, y, data.signatures, make_folds(data))
     held = tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds)
     if min(held) < LEAST_HELD:
         raise ValueError(
@@ -125,7 +135,7 @@ def expect_accuracy(
     planned = plan_search(shared, method.grid, method.bounds) if grid is None else plan_search(shared, grid)
     tried = _TriedSettings(planned, runner)
     tried.add(planned, report)
-    searches = [tried.by_others(fold) for fold in range(len(shared.folds))]
+    searches = [tried.search_without(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
     groups = attribute_groups(_attribute_names(shared.table))
     losses = _score_without_groups(shared, [choice.setting for choice in choices], groups, runner)
@@ -143,29 +153,29 @@ def expect_accuracy(
 class _TriedSettings:
     """What came of each setting on each fold, for folds that judge without one another."""
 
-    def __init__(self, planned: Plan, engine: Engine | None) -> None:
+    def __init__(self, planned: SearchPlan, engine: Engine | None) -> None:
         self.planned, self.engine = planned, engine
         self.found: dict[tuple[str, int], Margins | int] = {}
 
-    def add(self, part: Plan, report: Report | None = None) -> None:
+    def add(self, part: SearchPlan, report: Report | None = None) -> None:
         """Make these runs on all folds."""
         for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer
 
-    def by_others(self, fold: int) -> Search:
+    def search_without(self, fold: int) -> Search:
         """The search as the other folds see it, extended where they choose an edge; a single fold judges itself."""
         folds = self.planned.shared.folds
         others = [k for k in range(len(folds)) if k != fold] or [fold]
 
-        def seen(settings: Sequence[dict[str, Any]]) -> Search:
+        def judge(settings: Sequence[dict[str, Any]]) -> Search:
             new = [setting for setting in settings if (repr(setting), fold) not in self.found]
             if new:
-                self.add(self.planned.beyond(new))
+                self.add(self.planned.extend(new))
             keys = [repr(setting) for setting in settings]
             part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
             return judge_settings(settings, [folds[k] for k in others], part)
 
-        return extend_search(seen(self.planned.settings), self.planned.reach, seen)
+        return extend_search(judge(self.planned.settings), self.planned.reach, judge)
 
     def margins(self, choice: Choice, fold: int) -> Margins:
         answer = self.found[repr(choice.setting), fold]
@@ -185,38 +195,30 @@ def _attribute_names(table: SignatureTable) -> list[str]:
     return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One fold: its setting, and the groups of attributes to leave out."""
-
-    fold: int
-    setting: Mapping[str, Any]
-    groups: Groups
-
-
 def _score_without_groups(
-    shared: Material, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
+    shared: FoldData, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
 ) -> dict[str, Figure]:
     """Zero-shot accuracies without each group, fold by fold."""
-    tasks = [_Task(fold, setting, groups) for fold, setting in enumerate(settings)]
+    tasks = [(fold, setting, groups) for fold, setting in enumerate(settings)]
     parts = dict(engines.each(_leave_out_groups, tasks, shared, engine))
     return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
-def _leave_out_groups(shared: Material, task: _Task) -> dict[str, float]:
+def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:
     """Fit once; then score the fold's held-out classes without each group of attributes."""
-    examiner, found = Examiner(shared, task.fold), {}
+    fold, setting, groups = task
+    scorer, found = FoldScorer(shared, fold), {}
 
     def visit(place: int, model: Any) -> None:
-        examiner.scores(model)  # what all groups share is worked out here
-        for name, columns in task.groups.items():
+        # What all groups share is worked out once, here.
+        scorer.scores(model)
+        for name, columns in groups.items():
             table = _flatten_columns(shared.table, columns)
-            scores = examiner.scores(model._redescribed(table), table)
-            found[name] = row_margins(scores, examiner.own, examiner.is_seen).zsl
+            scores = scorer.scores(model._redescribed(table), table)
+            found[name] = row_margins(scores, scorer.own, scorer.is_seen).zsl
 
-    rows = shared.folds[task.fold].train
-    estimator = clone(shared.estimator)
-    estimator._fit_together([task.setting], shared.training(task.fold), shared.y[rows], shared.table, visit)
+    y = shared.y[shared.folds[fold].train]
+    clone(shared.estimator)._fit_together([setting], shared.training(fold), y, shared.table, visit)
     return found
 
 
@@ -224,10 +226,7 @@ def _flatten_columns(table: SignatureTable, columns: Sequence[int]) -> Signature
     """A table whose classes do not differ in these columns."""
     matrix = table.matrix.copy()
     matrix[:, columns] = 0.0
-    if not matrix.any(axis=1).all():  # a class has no other attribute, and a description of zeros is refused
+    # A class has no other attribute, and a description of zeros is refused.
+    if not matrix.any(axis=1).all():
         matrix[:, columns] = TINY * np.abs(table.matrix).max()
     return SignatureTable(table.labels, matrix, table.names)
-
-
-def _plain_figure(figure: Figure) -> dict[str, Any]:
-    return {"mean": figure.mean, "spread": figure.spread, "folds": list(figure.folds)}

@@ -1,7 +1,8 @@
-"""Frozen dataclasses ↔ JSON, by the types of their fields.
+"""What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
 
-What is missing or null becomes the default of its field. A value of another type is refused with its place and what was
-expected. A field that a dataclass does not know is ignored.
+A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
+`version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is ignored,
+and so lost when the record is written again. A line of a newer version is refused.
 """
 
 from __future__ import annotations
@@ -20,215 +21,18 @@ from numpy.typing import NDArray
 from zskl._display import Shown, format_percent
 from zskl.selection.search_results import AgainstDefault
 
-# Typed json -----------------------------------------------------------------------------------------------------------
+VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
+LEVELS = 31  # of gaps: the area is then within 0.1 points of the exact one
+_LARGEST = 2**28  # bytes that packed answers may have: a forged record must not fill the memory
 
 T = TypeVar("T")
-
-
-class Missing(ValueError):
-    """A field that has no default is not there."""
-
-
-def to_json(value: object) -> Any:
-    """Dataclasses as objects, tuples as lists. A field is left out where it is None, or a part that holds nothing."""
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {one.name: getattr(value, one.name) for one in fields(value)}
-        return {one.name: to_json(found[one.name]) for one in fields(value) if not _is_absent(one, found[one.name])}
-    if isinstance(value, Mapping):
-        return {str(name): to_json(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_json(one) for one in value]
-    return value
-
-
-def from_json(kind: type[T], value: object, place: str = "") -> T:
-    """A dataclass from what `json.loads` gave. `place` names the value in error messages."""
-    if not isinstance(value, Mapping):
-        raise ValueError(_type_error(place, value, "an object with named fields"))
-    hints = _type_hints(kind)  # type: ignore[arg-type]  # a class is hashable
-    found = {}
-    for one in fields(kind):  # type: ignore[arg-type]  # every `kind` is a dataclass
-        inside = f"{place}.{one.name}" if place else one.name
-        given = value.get(one.name)
-        if given is not None:
-            found[one.name] = _from_value(hints[one.name], given, inside)
-        elif _field_default(one) is MISSING:
-            raise Missing(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
-    return kind(**found)
-
-
-def _from_value(hint: Any, value: object, place: str) -> Any:
-    """One value of a type that a field may have; never null."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        (kind,) = [one for one in inner if one is not types.NoneType]
-        try:
-            return _from_value(kind, value, place)
-        except Missing:
-            return None  # a part that may be absent lacks something it needs
-    if hint is object:
-        return value
-    if is_dataclass(hint):
-        return from_json(hint, value, place)  # type: ignore[arg-type]
-    if hint is bool and isinstance(value, bool):
-        return value
-    if hint in (float, int, str):
-        allowed = (int, float) if hint is float else hint
-        if not isinstance(value, allowed) or isinstance(value, bool):
-            raise ValueError(_type_error(place, value, _type_name(hint)))
-        return hint(value)
-    if origin is Mapping and isinstance(value, Mapping):
-        kind = inner[1]
-        return {
-            name: _from_nullable(kind, one, f"{place}.{name}") for name, one in value.items() if _is_kept(kind, one)
-        }
-    if origin is tuple and isinstance(value, list | tuple):
-        kinds = (inner[0],) * len(value) if inner[-1] is Ellipsis else inner
-        if len(kinds) == len(value):
-            return tuple(
-                _from_nullable(kind, one, f"{place}[{k}]")
-                for k, (kind, one) in enumerate(zip(kinds, value, strict=True))
-            )
-    raise ValueError(_type_error(place, value, _type_name(hint)))
-
-
-def _is_kept(kind: Any, value: object) -> bool:
-    """A null entry of a mapping says no more than a missing one, except where any value may stand."""
-    return value is not None or kind is object or types.NoneType in get_args(kind)
-
-
-def _from_nullable(kind: Any, value: object, place: str) -> Any:
-    if value is None and (kind is object or types.NoneType in get_args(kind)):
-        return None
-    if value is None:
-        raise ValueError(_type_error(place, value, _type_name(kind)))
-    return _from_value(kind, value, place)
-
-
-def _is_absent(field: Field[Any], value: object) -> bool:
-    return value is None or (is_dataclass(value) and value == _field_default(field))
-
-
-def _field_default(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-@lru_cache(maxsize=64)
-def _type_hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _type_error(place: str, value: object, expected: str) -> str:
-    text = repr(value)
-    return f"`{place or 'the line'}` is {text if len(text) < 60 else text[:57] + '...'}: expected {expected}"
-
-
-def _type_name(hint: Any) -> str:
-    """What a reader would call this type."""
-    plain = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
-    if hint in plain:
-        return plain[hint]
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return _type_name(next(one for one in inner if one is not types.NoneType))
-    if origin is tuple:
-        return "a list" if inner[-1] is Ellipsis else f"a list of {len(inner)} values"
-    return "an object with named fields"
-
-
-# Answers --------------------------------------------------------------------------------------------------------------
-# What each test row was answered, packed into a few kilobytes of text, so that uncertainty is computed from records.
-#
-# The rows of a part lie class by class, in the order of `class_names` of the dataset, and within a class as the part
-# has them. Whole numbers are packed into text: a byte with the bits of a number (1, 8, 16 or 32), then the numbers,
-# all compressed by zlib and written in base64.
-
 Integers = NDArray[np.int64]
-LEVELS = 31  # of gaps: the area is then within 0.1 points of the exact one
-_LARGEST = 2**28  # bytes
-
-
-@dataclass(frozen=True)
-class ClassRows:
-    """How many rows of each class are in "test_unseen" and in "test_seen"; classes without rows are left out."""
-
-    unseen: str
-    seen: str
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers of one result, packed, for the rows of "test_unseen" and, in the generalised protocol, "test_seen".
-
-    A code is 0 for a right answer. Otherwise it is 1 + k where the answer is entry k of `[*per_class, *left_out]` of
-    the same result, or just 1 in a compact record.
-
-    `unseen_levels` and `seen_levels` give the area under the seen–unseen curve: 0 for a row that is wrong among the
-    classes of its own side, otherwise a number from 1 to 31 that rises with the constant at which the row changes
-    sides; each number has about as many rows. `examples` has 1 for each row of "test_unseen" that the model was
-    taught, which is not scored.
-    """
-
-    unseen: str
-    seen: str | None = None
-    unseen_levels: str | None = None
-    seen_levels: str | None = None
-    examples: str | None = None
-
-    def compact(self) -> Answers:
-        """Right or wrong alone."""
-        seen = None if self.seen is None else pack_answers(np.minimum(unpack_answers(self.seen), 1))
-        return replace(self, unseen=pack_answers(np.minimum(unpack_answers(self.unseen), 1)), seen=seen)
-
-
-def pack_answers(numbers: NDArray[np.integer] | NDArray[np.bool_]) -> str:
-    """Whole numbers from 0 to 2³² − 1 as text."""
-    found = np.asarray(numbers, dtype=np.int64)
-    largest = int(found.max(initial=0))
-    if largest > 1:
-        bits = 8 if largest < 2**8 else 16 if largest < 2**16 else 32
-        written = bytes([bits]) + found.astype(f"<u{bits // 8}").tobytes()
-    else:  # the bits that fill the last byte are counted in the first one
-        written = bytes([1, -len(found) % 8]) + np.packbits(found.astype(np.uint8)).tobytes()
-    return base64.b64encode(zlib.compress(written, 9)).decode()
-
-
-def unpack_answers(text: str, length: int | None = None) -> Integers:
-    """What `pack` made text of; `length` is how many numbers there must be."""
-    try:
-        engine = zlib.decompressobj()
-        raw = engine.decompress(base64.b64decode(text, validate=True), _LARGEST)
-        found = _read_packed(raw)
-    except (ValueError, IndexError, zlib.error):
-        raise ValueError(f"answers of a record cannot be read ({text[:20]!r}): restore or remove that record") from None
-    if length is not None and len(found) != length:
-        raise ValueError(
-            f"a record has answers of {len(found)} rows for classes of {length}: restore or remove that record"
-        )
-    return found
-
-
-def _read_packed(raw: bytes) -> Integers:
-    if raw[0] == 1:
-        bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=2)).astype(np.int64)
-        return bits[: len(bits) - raw[1]]
-    return np.frombuffer(raw, {8: "<u1", 16: "<u2"}.get(raw[0], "<u4"), offset=1).astype(np.int64)
-
-
-def gap_levels(gap: NDArray[np.float64], right: NDArray[np.bool_]) -> Integers:
-    """0 where a row is not right on its own side, otherwise 1 to LEVELS, rising with its gap; equal for equal gaps."""
-    ordered = np.sort(gap[right])
-    place = np.searchsorted(ordered, gap, side="left")  # how many gaps are lower
-    return np.where(right, 1 + LEVELS * place // max(1, len(ordered)), 0)
-
-
-# Record parts ---------------------------------------------------------------------------------------------------------
-# The parts of a record: results of both protocols, what validation tried and chose, times.
-#
-# Every part is frozen. What a line does not hold is None or empty.
-
 Setting: TypeAlias = Mapping[str, object]  # name of a parameter → its value, as JSON has it
 Shares: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]  # name of a class → (name, share), largest first
+
+
+# The parts of a record: results of both protocols, what validation tried and chose, times. What a line does not hold is
+# None or empty.
 
 
 @dataclass(frozen=True)
@@ -298,7 +102,7 @@ class Generalised:
 
 
 @dataclass(frozen=True)
-class Taught:
+class TaughtResults:
     """Results of a model that was taught `shots` examples of each unseen class, which are not scored.
 
     Classes in `short` have so few rows that they got fewer examples: one row at least is scored.
@@ -312,7 +116,7 @@ class Taught:
 
 
 @dataclass(frozen=True)
-class Adapted:
+class AdaptedResults:
     """Results of a model that adapted to test rows without their labels: `unlabelled` is "unseen" or "all".
 
     There are generalised results only with "all".
@@ -396,7 +200,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedSettings:
     """Every setting of the grid: a row has the values of `names`, then its mean zsl and gzsl score over folds.
 
     A score is None where training diverged.
@@ -414,7 +218,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Diverged:
+class DivergedSetting:
     """A setting whose training diverged on a fold, and at which step."""
 
     setting: Setting
@@ -432,13 +236,13 @@ class Tuning:
     folds: int | None = None
     settings: int | None = None  # how many were tried
     extended: int | None = None  # how many of these, the last ones, are beyond the grid
-    table: Tried | None = None
-    diverged: tuple[Diverged, ...] = ()
+    table: TriedSettings | None = None
+    diverged: tuple[DivergedSetting, ...] = ()
     choices: Choices = field(default_factory=Choices)
 
 
 @dataclass(frozen=True)
-class Course:
+class ObjectiveCurve:
     """The objective of mini-batches during training: means of at most 200 blocks, each at its last step."""
 
     step: tuple[int, ...]
@@ -470,60 +274,6 @@ def _same_length(name: str, **lists: tuple[object, ...]) -> None:
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{length} {part}" for part, length in lengths.items())
         raise ValueError(f"`{name}` has {counts}: expected lists of one length")
-
-
-# Record table ---------------------------------------------------------------------------------------------------------
-# The table that a `Record` shows: what was run, how it was chosen, and its figures.
-
-
-def record_table(record: Record) -> Shown:
-    """Figures of both protocols, and what the model was."""
-    rows = [*plain_figures(record), *_evidence_rows(record), ("settings", describe_choice(record)), *_time_rows(record)]
-    features = f" ({record.features})" if record.features else ""
-    return Shown(f"{record.method} on {record.dataset}{features}, seed {record.seed}", ("", ""), rows)
-
-
-def plain_figures(record: Record) -> list[tuple[str, str]]:
-    """(name, value) of each plain figure that there is."""
-    found = [("zero-shot", record.zsl.accuracy), ("unseen", record.gzsl.unseen), ("seen", record.gzsl.seen)]
-    found.append(("H", record.gzsl.harmonic))
-    if record.gzsl_calibrated is not None:
-        found.append(("calibrated H", record.gzsl_calibrated.harmonic))
-    return [(name, format_percent(value)) for name, value in found if value is not None]
-
-
-def describe_choice(record: Record, counted: bool = True) -> str:
-    """Whether settings are tuned (and of how many, if `counted`) or default, and which were set by hand."""
-    tuned = bool(record.tune.scoring)
-    of = f" (best of {record.tune.settings})" if counted and tuned and record.tune.settings else ""
-    own = ", ".join(f"{name}={value}" for name, value in record.settings.items())
-    return f"{'tuned' if tuned else 'default'}{of}{f', with {own}' if own else ''}"
-
-
-def _evidence_rows(record: Record) -> list[tuple[str, str]]:
-    rows = [
-        (f"zero-shot, {one.shots} shot{'' if one.shots == 1 else 's'}", format_percent(one.zsl.accuracy))
-        for one in record.taught or ()
-    ]
-    rows += [
-        (f"zero-shot, unlabelled {one.unlabelled}", format_percent(one.zsl.accuracy)) for one in record.adapted or ()
-    ]
-    return [row for row in rows if row[1]]
-
-
-def _time_rows(record: Record) -> list[tuple[str, str]]:
-    seconds = record.seconds.training
-    return [] if seconds is None else [("training", f"{seconds:.1f} s")]
-
-
-# Record ---------------------------------------------------------------------------------------------------------------
-# What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
-#
-# A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
-# `version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is
-# ignored, and so lost when the record is written again. A line of a newer version is refused.
-
-VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -560,9 +310,9 @@ class Record:
         The constant that was chosen on the folds.
     gzsl_calibrated : Generalised, optional
         The result of the generalised protocol with that constant.
-    taught : tuple of Taught, optional
+    taught : tuple of TaughtResults, optional
         Results after examples of the unseen classes, for each number of them.
-    adapted : tuple of Adapted, optional
+    adapted : tuple of AdaptedResults, optional
         Results after adaptation to unlabelled test rows.
     probabilities : Probabilities
         How far probabilities can be trusted.
@@ -574,7 +324,7 @@ class Record:
         The attributes of these columns.
     attributes : mapping, optional
         For each unseen class the attributes that its test rows show most.
-    convergence : Course, optional
+    convergence : ObjectiveCurve, optional
         The objective during training.
     seconds : Seconds
         Wall times.
@@ -614,14 +364,14 @@ class Record:
     gzsl: Generalised
     calibration: float | None = None
     gzsl_calibrated: Generalised | None = None
-    taught: tuple[Taught, ...] | None = None
-    adapted: tuple[Adapted, ...] | None = None
+    taught: tuple[TaughtResults, ...] | None = None
+    adapted: tuple[AdaptedResults, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
     gram_names: tuple[str, ...] | None = None
     attributes: Shares | None = None
-    convergence: Course | None = None
+    convergence: ObjectiveCurve | None = None
     seconds: Seconds = field(default_factory=Seconds)
     rows: Mapping[str, int] = field(default_factory=dict)
     class_rows: ClassRows | None = None
@@ -638,10 +388,20 @@ class Record:
         return f"Record({self.dataset!r}, {self.method!r}, seed {self.seed}{f': {figures}' if figures else ''})"
 
     def __str__(self) -> str:
-        return record_table(self).text()
+        return self._shown().text()
 
     def _repr_html_(self) -> str:
-        return record_table(self).html()
+        return self._shown().html()
+
+    def _shown(self) -> Shown:
+        given = [(f"{one.shots} shot{'' if one.shots == 1 else 's'}", one.zsl) for one in self.taught or ()]
+        given += [(f"unlabelled {one.unlabelled}", one.zsl) for one in self.adapted or ()]
+        rows = [(f"zero-shot, {words}", format_percent(zsl.accuracy)) for words, zsl in given]
+        rows = [*plain_figures(self), *(row for row in rows if row[1]), ("settings", describe_choice(self))]
+        seconds = self.seconds.training
+        rows += [] if seconds is None else [("training", f"{seconds:.1f} s")]
+        features = f" ({self.features})" if self.features else ""
+        return Shown(f"{self.method} on {self.dataset}{features}, seed {self.seed}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
         """The record as an object for `json.dumps`; what was not measured has no entry.
@@ -688,3 +448,211 @@ def upgrade_line(line: object) -> Mapping[str, Any]:
     if not isinstance(found, int) or not 1 <= found <= VERSION:
         raise ValueError(f"`version` is {found!r}: expected a number from 1 to {VERSION}; read it with a newer zskl")
     return {**line, "version": VERSION}
+
+
+def plain_figures(record: Record) -> list[tuple[str, str]]:
+    """(name, value) of each plain figure that there is."""
+    found = [("zero-shot", record.zsl.accuracy), ("unseen", record.gzsl.unseen), ("seen", record.gzsl.seen)]
+    found.append(("H", record.gzsl.harmonic))
+    if record.gzsl_calibrated is not None:
+        found.append(("calibrated H", record.gzsl_calibrated.harmonic))
+    return [(name, format_percent(value)) for name, value in found if value is not None]
+
+
+def describe_choice(record: Record, counted: bool = True) -> str:
+    """Whether settings are tuned (and of how many, if `counted`) or default, and which were set by hand."""
+    tuned = bool(record.tune.scoring)
+    of = f" (best of {record.tune.settings})" if counted and tuned and record.tune.settings else ""
+    own = ", ".join(f"{name}={value}" for name, value in record.settings.items())
+    return f"{'tuned' if tuned else 'default'}{of}{f', with {own}' if own else ''}"
+
+
+# What each test row was answered, in a few kilobytes of text, so that uncertainty is computed from records. The rows of
+# a part lie class by class, in the order of `class_names` of the dataset, and within a class as the part has them.
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """How many rows of each class are in "test_unseen" and in "test_seen"; classes without rows are left out."""
+
+    unseen: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of one result, packed, for the rows of "test_unseen" and, in the generalised protocol, "test_seen".
+
+    A code is 0 for a right answer. Otherwise it is 1 + k where the answer is entry k of `[*per_class, *left_out]` of
+    the same result, or just 1 in a compact record.
+
+    `unseen_levels` and `seen_levels` give the area under the seen–unseen curve: 0 for a row that is wrong among the
+    classes of its own side, otherwise a number from 1 to 31 that rises with the constant at which the row changes
+    sides; each number has about as many rows. `examples` has 1 for each row of "test_unseen" that the model was
+    taught, which is not scored.
+    """
+
+    unseen: str
+    seen: str | None = None
+    unseen_levels: str | None = None
+    seen_levels: str | None = None
+    examples: str | None = None
+
+    def compact(self) -> Answers:
+        """Right or wrong alone."""
+        seen = None if self.seen is None else pack_answers(np.minimum(unpack_answers(self.seen), 1))
+        return replace(self, unseen=pack_answers(np.minimum(unpack_answers(self.unseen), 1)), seen=seen)
+
+
+def pack_answers(numbers: NDArray[np.integer] | NDArray[np.bool_]) -> str:
+    """Whole numbers from 0 to 2³² − 1 as text: a byte with the bits of a number (1, 8, 16 or 32), then the numbers, all
+    compressed by zlib and written in base64."""
+    found = np.asarray(numbers, dtype=np.int64)
+    largest = int(found.max(initial=0))
+    if largest > 1:
+        bits = 8 if largest < 2**8 else 16 if largest < 2**16 else 32
+        written = bytes([bits]) + found.astype(f"<u{bits // 8}").tobytes()
+    else:  # the second byte counts the bits that fill the last one
+        written = bytes([1, -len(found) % 8]) + np.packbits(found.astype(np.uint8)).tobytes()
+    return base64.b64encode(zlib.compress(written, 9)).decode()
+
+
+def unpack_answers(text: str, length: int | None = None) -> Integers:
+    """What `pack_answers` made text of; `length` is how many numbers there must be."""
+    try:
+        engine = zlib.decompressobj()
+        raw = engine.decompress(base64.b64decode(text, validate=True), _LARGEST)
+        found = _read_packed(raw)
+    except (ValueError, IndexError, zlib.error):
+        raise ValueError(f"answers of a record cannot be read ({text[:20]!r}): restore or remove that record") from None
+    if length is not None and len(found) != length:
+        raise ValueError(
+            f"a record has answers of {len(found)} rows for classes of {length}: restore or remove that record"
+        )
+    return found
+
+
+def _read_packed(raw: bytes) -> Integers:
+    if raw[0] == 1:
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=2)).astype(np.int64)
+        return bits[: len(bits) - raw[1]]
+    return np.frombuffer(raw, {8: "<u1", 16: "<u2"}.get(raw[0], "<u4"), offset=1).astype(np.int64)
+
+
+def gap_levels(gap: NDArray[np.float64], right: NDArray[np.bool_]) -> Integers:
+    """0 where a row is not right on its own side, otherwise 1 to LEVELS, rising with its gap; equal for equal gaps."""
+    ordered = np.sort(gap[right])
+    place = np.searchsorted(ordered, gap, side="left")  # how many gaps are lower
+    return np.where(right, 1 + LEVELS * place // max(1, len(ordered)), 0)
+
+
+# Frozen dataclasses ↔ JSON, by the types of their fields.
+
+
+def to_json(value: object) -> Any:
+    """Dataclasses as objects, tuples as lists. A field is left out where it is None, or a part that holds nothing."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {one.name: getattr(value, one.name) for one in fields(value)}
+        return {one.name: to_json(found[one.name]) for one in fields(value) if not _is_absent(one, found[one.name])}
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(one) for one in value]
+    return value
+
+
+def from_json(kind: type[T], value: object, place: str = "") -> T:
+    """A dataclass from what `json.loads` gave. `place` names the value in error messages.
+
+    What is missing or null becomes the default of its field. A value of another type is refused with its place and what
+    was expected. A field that the dataclass does not know is ignored.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError(_type_error(place, value, "an object with named fields"))
+    hints = _type_hints(kind)  # type: ignore[arg-type]  # a class is hashable
+    found = {}
+    for one in fields(kind):  # type: ignore[arg-type]  # every `kind` is a dataclass
+        inside = f"{place}.{one.name}" if place else one.name
+        given = value.get(one.name)
+        if given is not None:
+            found[one.name] = _from_value(hints[one.name], given, inside)
+        elif _field_default(one) is MISSING:
+            raise MissingField(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
+    return kind(**found)
+
+
+class MissingField(ValueError):
+    """A field that has no default is not there."""
+
+
+def _from_value(hint: Any, value: object, place: str) -> Any:
+    """One value of a type that a field may have; never null."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        (kind,) = [one for one in inner if one is not types.NoneType]
+        try:
+            return _from_value(kind, value, place)
+        except MissingField:
+            # A part that may be absent lacks something it needs.
+            return None
+    if hint is object:
+        return value
+    if is_dataclass(hint):
+        return from_json(hint, value, place)  # type: ignore[arg-type]
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint in (float, int, str):
+        allowed = (int, float) if hint is float else hint
+        if not isinstance(value, allowed) or isinstance(value, bool):
+            raise ValueError(_type_error(place, value, _type_name(hint)))
+        return hint(value)
+    if origin is Mapping and isinstance(value, Mapping):
+        # A null entry of a mapping says no more than a missing one, except where any value may stand.
+        kept = {name: one for name, one in value.items() if one is not None or _may_be_null(inner[1])}
+        return {name: _from_nullable(inner[1], one, f"{place}.{name}") for name, one in kept.items()}
+    if origin is tuple and isinstance(value, list | tuple):
+        kinds = (inner[0],) * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            return tuple(_from_nullable(kinds[k], one, f"{place}[{k}]") for k, one in enumerate(value))
+    raise ValueError(_type_error(place, value, _type_name(hint)))
+
+
+def _from_nullable(kind: Any, value: object, place: str) -> Any:
+    if value is None and not _may_be_null(kind):
+        raise ValueError(_type_error(place, value, _type_name(kind)))
+    return None if value is None else _from_value(kind, value, place)
+
+
+def _may_be_null(kind: Any) -> bool:
+    return kind is object or types.NoneType in get_args(kind)
+
+
+def _is_absent(field: Field[Any], value: object) -> bool:
+    return value is None or (is_dataclass(value) and value == _field_default(field))
+
+
+def _field_default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+@lru_cache(maxsize=64)
+def _type_hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _type_error(place: str, value: object, expected: str) -> str:
+    text = repr(value)
+    return f"`{place or 'the line'}` is {text if len(text) < 60 else text[:57] + '...'}: expected {expected}"
+
+
+def _type_name(hint: Any) -> str:
+    """What a reader would call this type."""
+    plain = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+    if hint in plain:
+        return plain[hint]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _type_name(next(one for one in inner if one is not types.NoneType))
+    if origin is tuple:
+        return "a list" if inner[-1] is Ellipsis else f"a list of {len(inner)} values"
+    return "an object with named fields"

@@ -1,4 +1,4 @@
-"""A file of JSON lines that grows by one line for each finished piece of work. It knows nothing of what a line says.
+"""Run folders: a file of JSON lines that grows by one line for each finished piece of work, and the records in it.
 
 A line is appended by one write and flushed to the disk, so that whatever ends a run leaves whole lines. A line that a
 power cut tore is cut off when the file is opened again.
@@ -21,15 +21,15 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from zskl import _files as files
-from zskl._files import write_atomically
 from zskl.experiments.record import Record
 from zskl.kernels import Kernel
 from zskl.version import __version__
 
-# Jsonl log ------------------------------------------------------------------------------------------------------------
-
 FILE = "records.jsonl"
 PACKAGES = ("numpy", "scikit-learn", "torch")
+
+Place: TypeAlias = str | os.PathLike[str]
+Runs: TypeAlias = Place | Record | Iterable[Place | Record]
 
 
 def package_versions() -> dict[str, str]:
@@ -54,13 +54,17 @@ def to_plain_json(values: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def write_lines(path: str | os.PathLike[str], records: Iterable[Mapping[str, object]]) -> None:
+def write_lines(path: Place, records: Iterable[Mapping[str, object]]) -> None:
     """All records to one file, a line each, whole or not at all; missing folders are made."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
+    files.write_atomically(path, _encode_lines(records))
 
 
-def check_log_target(path: str | os.PathLike[str]) -> None:
+def _encode_lines(records: Iterable[Mapping[str, object]]) -> bytes:
+    return "".join(to_line(record) + "\n" for record in records).encode()
+
+
+def check_log_target(path: Place) -> None:
     """Refuse, before any work is done, a path that `write` could not write to; missing folders are made."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     files.check_target(path)
@@ -75,7 +79,7 @@ class LogBusyError(OSError):
     """Another process has the file."""
 
 
-class LogFolder:
+class LogFile:
     """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -103,11 +107,9 @@ class LogFolder:
         handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         try:
             files.lock_file(handle, self._shared)
-            content = "".join(to_line(record) + "\n" for record in records).encode()
-            if os.write(handle, content) < len(content):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(handle)
-            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)  # of what was there, even if somebody has removed it
+            _write_whole(handle, _encode_lines(records))
+            # The mode of what was there, even if somebody has removed it.
+            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)
             if _was_replaced(self._handle, self.path):
                 raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
             os.replace(fresh, self.path)
@@ -116,16 +118,17 @@ class LogFolder:
             fresh.unlink(missing_ok=True)
             raise
         os.close(self._handle)
-        self._handle, self._torn = handle, None  # from here on the new file is the one, whatever fails
+        # From here on the new file is the one, whatever fails.
+        self._handle, self._torn = handle, None
         self.done = {str(record["key"]): dict(record) for record in records}
-        files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
+        # Without this a power cut could bring the old file back, without later lines.
+        files.flush_folder(self.path.parent)
 
     def share(self) -> None:
         """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
-        if not files.lock_file(self._handle, shared=True):  # the system may give the lock to somebody else in between
-            raise LogBusyError(
-                f"another run is writing to {self.path.parent}: wait for it, or give this one another folder"
-            )
+        # Turning a lock into a shared one is not atomic: somebody else may get it in between.
+        if not files.lock_file(self._handle, shared=True):
+            raise _busy_error(self.path)
         self._shared = True
 
     def close(self) -> None:
@@ -134,16 +137,16 @@ class LogFolder:
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
-        line = (to_line(record) + "\n").encode()
+        line = _encode_lines([record])
         before = os.fstat(self._handle).st_size if self._torn is None else self._torn
         try:
-            if self._torn is not None:  # what an earlier line left, and nobody could cut off
+            # What an earlier line left, and nobody could cut off.
+            if self._torn is not None:
                 os.ftruncate(self._handle, before)
-            if os.write(self._handle, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._handle)
+            _write_whole(self._handle, line)
         except OSError as error:
-            self._torn = before  # what stays is cut off before the next line, or when the folder is opened again
+            # What stays is cut off before the next line, or when the folder is opened again.
+            self._torn = before
             with contextlib.suppress(OSError):
                 os.ftruncate(self._handle, before)
                 self._torn = None
@@ -156,15 +159,16 @@ class LogFolder:
 
 
 @contextmanager
-def open_log(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[LogFolder]:
+def open_log(folder: Place, file: str = FILE) -> Iterator[LogFile]:
     """The file of a folder, both made where they are missing, for one process at a time."""
     path = Path(folder) / file
-    path.parent.mkdir(parents=True, exist_ok=True)
     check_log_target(path)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        _lock_log(handle, path)
-        found = LogFolder(path, handle)
+        # The lock holds until the file is closed or the process ends, however it ends.
+        if not files.lock_file(handle) or _was_replaced(handle, path):
+            raise _busy_error(path)
+        found = LogFile(path, handle)
     except BaseException:
         os.close(handle)
         raise
@@ -175,11 +179,11 @@ def open_log(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[LogFo
 
 
 @contextmanager
-def replace_log(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, object]], None]]:
+def replace_log(path: Place) -> Iterator[Callable[[Mapping[str, object]], None]]:
     """A function that appends a line. The first line takes the place of what the file held; until then that stays."""
     path = Path(path)
     with ExitStack() as stack:
-        logs: list[LogFolder] = []
+        logs: list[LogFile] = []
 
         def append(line: Mapping[str, object]) -> None:
             if logs:
@@ -191,10 +195,14 @@ def replace_log(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str,
         yield append
 
 
-def _lock_log(handle: int, path: Path) -> None:
-    """Keep others out until the file is closed or the process ends, however it ends."""
-    if not files.lock_file(handle) or _was_replaced(handle, path):
-        raise LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
+def _busy_error(path: Path) -> LogBusyError:
+    return LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
+
+
+def _write_whole(handle: int, content: bytes) -> None:
+    if os.write(handle, content) < len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(handle)
 
 
 def _was_replaced(handle: int, path: Path) -> bool:
@@ -206,26 +214,23 @@ def _repair_last_line(path: Path, handle: int) -> None:
     """Cut off an unfinished last line; if only the line break is missing, add it."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
-    tail = content[whole:]
-    if not tail:
+    if whole == len(content):
         return
     try:
-        finished = isinstance(json.loads(tail), dict)
+        finished = isinstance(json.loads(content[whole:]), dict)
     except ValueError:
         finished = False
-    if finished:
-        os.write(handle, b"\n")
-    else:
+    if not finished:
         os.ftruncate(handle, whole)
-    os.fsync(handle)
+    _write_whole(handle, b"\n" if finished else b"")
 
 
-def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def read_log(path: Place) -> list[dict[str, Any]]:
     """The lines of a file. A line that is not JSON is refused by its number; an unfinished last one is left out."""
     return parse_lines(Path(path).read_bytes(), path)
 
 
-def parse_lines(content: bytes, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+def parse_lines(content: bytes, path: Place) -> list[dict[str, Any]]:
     """The same of what was read from the file at `path`."""
     records = []
     lines = content.splitlines(keepends=True)
@@ -247,11 +252,7 @@ def _plain_value(value: object) -> object:
     raise TypeError(f"a record cannot hold a {type(value).__name__}: expected numbers, text, lists and objects")
 
 
-# Run folder -----------------------------------------------------------------------------------------------------------
-# Typed records in a run folder: a line appended for each that is finished, and every line checked when it is read.
-
-
-class Stored(Protocol):
+class StoredRecord(Protocol):
     """What a line of a run folder holds, such as a `Record`."""
 
     @property
@@ -260,14 +261,14 @@ class Stored(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-R = TypeVar("R", bound=Stored)
+R = TypeVar("R", bound=StoredRecord)
 Reader = Callable[[object], R]
 
 
 class RunFolder(Generic[R]):
     """A run folder held open for appending. `done` maps keys to the records that are there."""
 
-    def __init__(self, log: LogFolder, reader: Reader[R]) -> None:
+    def __init__(self, log: LogFile, reader: Reader[R]) -> None:
         self._log, self._reader = log, reader
         self.path = log.path
         self.done: dict[str, R] = {}
@@ -284,13 +285,13 @@ class RunFolder(Generic[R]):
 
 
 @contextmanager
-def open_run_folder(folder: str | os.PathLike[str], reader: Reader[R]) -> Iterator[RunFolder[R]]:
+def open_run_folder(folder: Place, reader: Reader[R]) -> Iterator[RunFolder[R]]:
     """The run folder, made where it is missing, for one process at a time."""
     with open_log(folder) as log:
         yield RunFolder(log, reader)
 
 
-def read_records(file: str | os.PathLike[str], reader: Reader[R]) -> list[R]:
+def read_records(file: Place, reader: Reader[R]) -> list[R]:
     """The records of a file; a line that is not one is refused by its number."""
     found = []
     for number, line in enumerate(read_log(file), start=1):
@@ -301,13 +302,6 @@ def read_records(file: str | os.PathLike[str], reader: Reader[R]) -> list[R]:
                 f"{file}, line {number} is not a record of a run: {error}; restore or remove that line"
             ) from None
     return found
-
-
-# Collect --------------------------------------------------------------------------------------------------------------
-# Run folders and files → their records, each run once.
-
-Place: TypeAlias = str | os.PathLike[str]
-Runs: TypeAlias = Place | Record | Iterable[Place | Record]
 
 
 def collect(runs: Runs) -> list[Record]:

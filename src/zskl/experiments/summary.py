@@ -1,56 +1,50 @@
-"""What the records of one dataset mean, in three sentences: unseen classes alone, all classes, what examples bring.
+"""What the records of one dataset mean: sentences on unseen classes, all classes and examples, and the table of a run.
 
 Nothing is said to lead unless the paired interval of its lead excludes 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zskl.experiments import compare, uncertainty
-from zskl.experiments import record as experiments_record
-from zskl.experiments.compare import Comparison, Row, row_labels
-from zskl.experiments.compare import compare as compare_compare
-from zskl.experiments.record import Generalised, Record, ZeroShot
+from zskl.experiments import uncertainty
+from zskl.experiments.compare import Comparison, Row, compare, default_notes, row_labels
+from zskl.experiments.record import Generalised, Record, ZeroShot, describe_choice
 from zskl.experiments.uncertainty import Figure
 from zskl.protocols import single_class_note
 
-# Meaning --------------------------------------------------------------------------------------------------------------
-
+Figures = Mapping[str, Mapping[str, Figure]]  # method → column → figure
 Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
-ZERO_SHOT, PLAIN, CALIBRATED_FIGURES = "zero-shot", "H", "calibrated H"
+ZERO_SHOT, PLAIN, CALIBRATED = "zero-shot", "H", "calibrated H"
 FEW = 3  # rivals that a sentence names
 SHOWN = 0.05  # points: what shows in a figure with one digit
+AREA = "area"  # of the seen–unseen curve: for `zskl compare` and the report
 
 
 def summarise(records: Sequence[Record]) -> list[str]:
     """Sentences about records of the same data; the last where models were given examples or unlabelled rows."""
     groups = name_groups(records)
     figures = {name: uncertainty.figures(group) for name, group in groups.items()}
-    said = [
-        _zero_shot_sentence(groups, figures),
-        _generalised_sentence(groups, figures),
-        _evidence_sentence(groups, figures),
-    ]
-    return [sentence for sentence in said if sentence]
+    parts = (_zero_shot_sentence, _generalised_sentence, _evidence_sentence)
+    return [sentence for part in parts if (sentence := part(groups, figures))]
 
 
 def name_groups(records: Sequence[Record]) -> dict[str, list[Record]]:
     """The records of each method; where a method was run in several ways, its name says which."""
     found: dict[tuple[str, ...], list[Record]] = {}
     for record in records:
-        found.setdefault(compare.row_labels(record), []).append(record)
+        found.setdefault(row_labels(record), []).append(record)
     methods = [group[0].method for group in found.values()]
     names: dict[str, list[Record]] = {}
     for group in found.values():
         method = group[0].method
-        name = method if methods.count(method) == 1 else f"{method} ({experiments_record.describe_choice(group[0])})"
+        name = method if methods.count(method) == 1 else f"{method} ({describe_choice(group[0])})"
         names[name if name not in names else f"{name} ({len(names) + 1})"] = group
     return names
 
 
-def _zero_shot_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+def _zero_shot_sentence(groups: Groups, figures: Figures) -> str:
     """Who is right most often among unseen classes alone, what guessing would give, and who is lowest."""
     leaders = uncertainty.leaders(groups, ZERO_SHOT)
     if leaders.first is None:
@@ -69,7 +63,7 @@ def count_classes(result: ZeroShot | Generalised) -> int:
     return len(result.per_class) + len(result.left_out)
 
 
-def _lead_clause(groups: Groups, figures: Mapping[str, Mapping[str, Figure]], leaders: uncertainty.Leaders) -> str:
+def _lead_clause(groups: Groups, figures: Figures, leaders: uncertainty.Leaders) -> str:
     """Whether the first leads in zero-shot accuracy, and by how much."""
     who = leaders.first
     if who is None or leaders.rivals < 2:
@@ -79,32 +73,32 @@ def _lead_clause(groups: Groups, figures: Mapping[str, Mapping[str, Figure]], le
     level = _level_with_first(groups, ZERO_SHOT, who)
     if level:
         return f"; it cannot be told apart from {_list_names(level)}"
-    second = max(
-        (name for name in groups if name != who and ZERO_SHOT in figures[name]), key=_mean_figure(figures, ZERO_SHOT)
-    )
+    others = [name for name in groups if name != who and ZERO_SHOT in figures[name]]
+    second = max(others, key=lambda name: figures[name][ZERO_SHOT].mean)
     lead = uncertainty.difference(groups[who], groups[second], ZERO_SHOT)
     assert lead is not None  # all of them have answers
     return f"; it leads {second} by {lead.mean:.1f} points [{lead.low:.1f}, {lead.high:.1f}]"
 
 
-def _lowest_clause(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+def _lowest_clause(groups: Groups, figures: Figures) -> str:
     """Who is right least often, where there are three or more, and whether anybody tuned it."""
     names = [name for name in groups if ZERO_SHOT in figures[name]]
     if len(names) < 3:
         return ""
-    who = min(names, key=_mean_figure(figures, ZERO_SHOT))
-    if figures[who][ZERO_SHOT].mean >= max(figures[name][ZERO_SHOT].mean for name in names) - SHOWN:
+    means = {name: figures[name][ZERO_SHOT].mean for name in names}
+    who = min(names, key=lambda name: means[name])
+    if means[who] >= max(means.values()) - SHOWN:
         return ""
     others = any(groups[name][0].tune.scoring for name in names)
     first = groups[who][0]
     how = "not tuned" if first.settings else "at its default settings"
     untuned = f", {how}," if others and not first.tune.scoring else ""
-    return f"; lowest is {who}{untuned} with {figures[who][ZERO_SHOT].mean:.1f} %"
+    return f"; lowest is {who}{untuned} with {means[who]:.1f} %"
 
 
-def _generalised_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+def _generalised_sentence(groups: Groups, figures: Figures) -> str:
     """Who has the highest H among all classes, and what calibration did to it and to others."""
-    column = CALIBRATED_FIGURES if any(CALIBRATED_FIGURES in mine for mine in figures.values()) else PLAIN
+    column = CALIBRATED if any(CALIBRATED in mine for mine in figures.values()) else PLAIN
     leaders = uncertainty.leaders(groups, column)
     if leaders.first is None:
         return ""
@@ -126,48 +120,43 @@ def _calibration_clause(mine: Mapping[str, Figure]) -> str:
     """ ", up from 5.7 % without calibration"."""
     if PLAIN not in mine:
         return ""
-    before, after = mine[PLAIN].mean, mine[CALIBRATED_FIGURES].mean
+    before, after = mine[PLAIN].mean, mine[CALIBRATED].mean
     way = f"{'up' if after > before else 'down'} from {before:.1f} %" if abs(after - before) >= SHOWN else "as"
     return f", {way} without calibration"
 
 
-def _lowered_by_calibration(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
+def _lowered_by_calibration(figures: Figures, but: str) -> str:
     """The other methods whose H is higher without calibration."""
+    both = {name: mine for name, mine in figures.items() if name != but and {PLAIN, CALIBRATED} <= set(mine)}
     found = [
-        f"{name} ({mine[CALIBRATED_FIGURES].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
-        for name, mine in figures.items()
-        if name != but
-        and {PLAIN, CALIBRATED_FIGURES} <= set(mine)
-        and mine[CALIBRATED_FIGURES].mean <= mine[PLAIN].mean - SHOWN
+        f"{name} ({mine[CALIBRATED].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
+        for name, mine in both.items()
+        if mine[CALIBRATED].mean <= mine[PLAIN].mean - SHOWN
     ]
     return f"; calibrated H is below H for {_list_names(found)}" if found else ""
 
 
-def _evidence_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+def _evidence_sentence(groups: Groups, figures: Figures) -> str:
     """What examples and unlabelled rows bring to the method with the highest zero-shot accuracy of those given any."""
-    given = {
-        name: [column for column in mine if uncertainty.is_evidence_column(column)] for name, mine in figures.items()
-    }
-    who = max(
-        (name for name in given if given[name] and ZERO_SHOT in figures[name]),
-        key=_mean_figure(figures, ZERO_SHOT),
-        default=None,
-    )
-    if who is None:
+    given = {name: list(filter(uncertainty.is_evidence_column, mine)) for name, mine in figures.items()}
+    able = [name for name in given if given[name] and ZERO_SHOT in figures[name]]
+    if not able:
         return ""
+    who = max(able, key=lambda name: figures[name][ZERO_SHOT].mean)
     mine = figures[who]
-    told = [
-        f"From descriptions alone {who} is right on {_format_pair(mine, ZERO_SHOT, CALIBRATED_FIGURES, 'calibrated H ')}"
-    ]
+    plain = _format_pair(mine, ZERO_SHOT, CALIBRATED, "calibrated H ")
+    clauses = [f"From descriptions alone {who} is right on {plain}"]
     columns = [column for column in given[who] if uncertainty.split_column(column)[0] == ZERO_SHOT]
     used = [column for column in columns if not mine[column].mark]
     for column in used:
-        pair = _format_pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED_FIGURES, 1))
-        told.append(f"with {uncertainty.split_column(column)[1]} on {pair}")
-    luck = bool(used) and all(_format_within(mine[column].mean, mine[ZERO_SHOT]) for column in used)
+        pair = _format_pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED, 1))
+        clauses.append(f"with {uncertainty.split_column(column)[1]} on {pair}")
+    low, high = mine[ZERO_SHOT].low, mine[ZERO_SHOT].high
+    ends = (low, high) if used and low is not None and high is not None else None
+    luck = ends is not None and all(ends[0] <= mine[column].mean <= ends[1] for column in used)
     declined = [uncertainty.split_column(column)[1] for column in columns if column not in used]
     refused = f"; it did not adapt to {_list_names(declined)} ({uncertainty.DECLINED})" if declined else ""
-    return f"{', '.join(told)}{'; differences so small may be luck' if luck else ''}{refused}."
+    return f"{', '.join(clauses)}{'; differences so small may be luck' if luck else ''}{refused}."
 
 
 def _format_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
@@ -182,14 +171,6 @@ def _level_with_first(groups: Groups, column: str, first: str) -> list[str]:
     return [name for name, one in found.items() if one is not None and not one.decided]
 
 
-def _mean_figure(figures: Mapping[str, Mapping[str, Figure]], column: str) -> Callable[[str], float]:
-    return lambda name: figures[name][column].mean
-
-
-def _format_within(value: float, figure: Figure) -> bool:
-    return figure.low is not None and figure.high is not None and figure.low <= value <= figure.high
-
-
 def _format_interval(figure: Figure) -> str:
     ends = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low is not None and figure.high is not None else ""
     return f"{figure.mean:.1f} %{ends}"
@@ -201,17 +182,10 @@ def _list_names(names: Sequence[str], most: int = FEW) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
-# Run table ------------------------------------------------------------------------------------------------------------
-# The one table of a run: a row for each method, and below it one for whatever else its model was given.
-
-CALIBRATED_COLUMN = "calibrated H"
-AREA = "area"  # of the seen–unseen curve: for `zskl compare` and the report
-
-
 def run_table(records: Sequence[Record]) -> Comparison:
     """Records of one dataset. Every row says whether its settings are tuned or default."""
-    table = compare_compare(records)
-    settings = {row_labels(record): experiments_record.describe_choice(record, counted=False) for record in records}
+    table = compare(records)
+    settings = {row_labels(record): describe_choice(record, counted=False) for record in records}
     rows = []
     for row in table.rows:
         said = {"method": row.labels["method"], "settings": settings[tuple(row.labels.values())]}
@@ -222,7 +196,7 @@ def run_table(records: Sequence[Record]) -> Comparison:
             for words, found in _evidence_figures(row, table.given).items()
         ]
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
-    notes = [*_mark_notes(table.rows, CALIBRATED_COLUMN in columns), *compare.default_notes(records)]
+    notes = [*_mark_notes(table.rows, CALIBRATED in columns), *default_notes(records)]
     return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
 
 
@@ -247,21 +221,14 @@ def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str
         "zero-shot": f"choosing among {unseen or 'all'} unseen classes, which have no training row",
         "unseen, seen": f"accuracy on unseen and on seen classes, choosing among all {together or ''}".rstrip(),
         "H": "the harmonic mean of unseen and seen",
-        CALIBRATED_COLUMN: "H after lowering scores of seen classes as validation advises",
+        CALIBRATED: "H after lowering scores of seen classes as validation advises",
     }
     return {name: words for name, words in meant.items() if name.split(",")[0] in columns}
 
 
 def _mark_notes(rows: Sequence[Row], calibrated: bool) -> list[str]:
     """What explains a mark in the table."""
-    marked = dict.fromkeys(
-        row.labels["method"]
-        for row in rows
-        if any(figure.mark == uncertainty.DECLINED for figure in row.figures.values())
-    )
-    advice = "" if calibrated else "; --calibrate tries that"
-    return [
-        f"{uncertainty.DECLINED} {name} did not adapt: validation classes do not promise that unlabelled rows help"
-        f"{advice}"
-        for name in marked
-    ]
+    mark, advice = uncertainty.DECLINED, "" if calibrated else "; --calibrate tries that"
+    marked = [row.labels["method"] for row in rows if any(figure.mark == mark for figure in row.figures.values())]
+    reason = "did not adapt: validation classes do not promise that unlabelled rows help"
+    return [f"{mark} {name} {reason}{advice}" for name in dict.fromkeys(marked)]

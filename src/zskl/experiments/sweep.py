@@ -1,4 +1,4 @@
-"""Where a dataset comes from."""
+"""Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from zskl._validation import suggest
 from zskl.datasets import Dataset, xlsa17
 from zskl.datasets.fetch import benchmark_folder
 from zskl.engines import Engine
-from zskl.experiments.run_folder import RunFolder, Stored
+from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.unit import Report, Unit, useful_seeds
-
-# Source ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
 
     name: str
@@ -37,7 +35,7 @@ class Source:
     def load(self) -> Dataset:
         return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
 
-    def absolute(self, data: Dataset) -> Source:
+    def absolute(self, data: Dataset) -> DatasetSource:
         """The same, independent of the working folder, environment and defaults of this process."""
         name, root = self.name, self.root
         if name.upper() in xlsa17.BENCHMARKS:
@@ -47,16 +45,12 @@ class Source:
         signatures = self.signatures
         if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
             signatures = os.path.abspath(signatures)
-        return Source(name, root, data.features or None, signatures, self.folds)
-
-
-# Run plan -------------------------------------------------------------------------------------------------------------
-# The units that one command asks for: which methods are tuned, which stay at defaults, which are given more.
+        return DatasetSource(name, root, data.features or None, signatures, self.folds)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What holds for all methods; see `Unit`."""
+class RunOptions:
+    """What one command asks for all methods; see `Unit`."""
 
     settings: Mapping[str, object]
     device: str | None = None
@@ -68,7 +62,7 @@ class Plan:
 
 
 def plan_units(
-    plan: Plan, names: Sequence[str], seeds: int, defaults: Sequence[str] = ()
+    options: RunOptions, names: Sequence[str], seeds: int, defaults: Sequence[str] = ()
 ) -> tuple[list[Unit], list[str]]:
     """A unit for each method and useful seed, and a sentence on whatever is not as asked for all of them."""
     untuned = {name.lower() for name in defaults}
@@ -77,35 +71,36 @@ def plan_units(
             f"--defaults {name}{suggest(name, names)}: expected one of the methods that are run, "
             f"{', '.join(names)}; add --method {name}"
         )
-    if untuned and not plan.tune:
+    if untuned and not options.tune:
         raise ValueError(f"--defaults {next(iter(defaults))} was given without --tune: leave it out, or add --tune")
-    taught = _able_methods(names, "add_examples", "learn from examples", bool(plan.shots))
-    adapted = _able_methods(names, "adapt", "adapt to unlabelled rows", bool(plan.unlabelled))
+    taught = _able_methods(names, "add_examples", "learn from examples", bool(options.shots))
+    adapted = _able_methods(names, "adapt", "adapt to unlabelled rows", bool(options.unlabelled))
     found, once = [], []
     for name in names:
-        shots = plan.shots if name in taught else ()
-        unlabelled = plan.unlabelled if name in adapted else ()
-        tune = plan.tune and name not in untuned
-        scoring = plan.scoring if tune or not untuned else None
-        calibrate = plan.calibrate or (plan.tune and not tune and plan.scoring in ("gzsl", "both"))
+        shots = options.shots if name in taught else ()
+        unlabelled = options.unlabelled if name in adapted else ()
+        tune = options.tune and name not in untuned
+        scoring = options.scoring if tune or not untuned else None
+        calibrate = options.calibrate or (options.tune and not tune and options.scoring in ("gzsl", "both"))
         mine = useful_seeds(name, seeds, shots)
         found += [
-            Unit(name, seed, plan.settings, plan.device, tune, calibrate, scoring, shots, unlabelled) for seed in mine
+            Unit(name, seed, options.settings, options.device, tune, calibrate, scoring, shots, unlabelled)
+            for seed in mine
         ]
         once += [name] if len(mine) < seeds else []
     remarks = [f"{', '.join(once)}: run once, since every seed gives the same model"] if once else []
     if untuned:
         one = ", with one seed" if seeds == 1 else ""
-        how = "" if plan.settings else ", at default settings"
+        how = "" if options.settings else ", at default settings"
         remarks.append(f"{', '.join(name for name in names if name in untuned)}: not tuned{how}{one}")
     without: dict[str, list[str]] = {}
-    for asked, able, words in ((plan.shots, taught, "examples"), (plan.unlabelled, adapted, "unlabelled rows")):
+    for asked, able, words in ((options.shots, taught, "examples"), (options.unlabelled, adapted, "unlabelled rows")):
         unable = [name for name in names if name not in able]
         if asked and unable:
             without.setdefault(", ".join(unable), []).append(words)
     for who, what in without.items():
-        them = "they" if "," in who else "it"
-        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {them} cannot learn")
+        they = "they" if "," in who else "it"
+        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {they} cannot learn")
     return found, remarks
 
 
@@ -117,14 +112,11 @@ def _able_methods(names: Sequence[str], ability: str, words: str, asked: bool) -
     return found
 
 
-# Sweep ----------------------------------------------------------------------------------------------------------------
-# Many units of work: what is left to do, where it runs, and a record appended for each that finishes.
-
-R = TypeVar("R", bound=Stored)
-R_co = TypeVar("R_co", bound=Stored, covariant=True)
+R = TypeVar("R", bound=StoredRecord)
+R_co = TypeVar("R_co", bound=StoredRecord, covariant=True)
 
 
-class Work(Protocol[R_co]):
+class SweepUnit(Protocol[R_co]):
     """What a sweep runs, such as `unit.Unit`: made of plain values, so that it can travel to a worker.
 
     `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
@@ -146,12 +138,12 @@ class Work(Protocol[R_co]):
 
 
 @dataclass(frozen=True, eq=False)
-class Piece(Generic[R_co]):
+class SweepTask(Generic[R_co]):
     """A unit and its dataset."""
 
-    source: Source
+    source: DatasetSource
     data: Dataset
-    unit: Work[R_co]
+    unit: SweepUnit[R_co]
 
     @cached_property
     def key(self) -> str:
@@ -169,7 +161,7 @@ class Failure:
     sentence: str
 
 
-class Watch(Protocol):
+class SweepDisplay(Protocol):
     """A display. May be called from other threads."""
 
     def started(self, place: int) -> None: ...
@@ -182,10 +174,10 @@ Outcomes: TypeAlias = Generator[tuple[int, R | Failure], None, None]
 
 
 def run_sweep(
-    pieces: Sequence[Piece[R]],
+    pieces: Sequence[SweepTask[R]],
     engine: Engine | None = None,
     folder: RunFolder[R] | None = None,
-    watch: Watch | None = None,
+    watch: SweepDisplay | None = None,
 ) -> Outcomes[R]:
     """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
 
@@ -206,12 +198,11 @@ def run_sweep(
             yield place, outcome
 
 
-def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
-    if (
-        not left
-        or engine is None
-        or any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
-    ):
+def _run_pieces(
+    pieces: Sequence[SweepTask[R]], left: list[int], engine: Engine | None, watch: SweepDisplay | None
+) -> Outcomes[R]:
+    on_gpu = any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
+    if not left or engine is None or on_gpu:
         yield from _run_here(pieces, left, None, watch)
         return
     with engines.opened(engine) as ready:
@@ -220,9 +211,8 @@ def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | No
             yield from _run_here(pieces, left, ready, watch)
             return
         sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
-        tasks = [
-            (sources[id(pieces[place].data)], _data_identity(pieces[place].data), pieces[place].unit) for place in left
-        ]
+        waiting = [pieces[place] for place in left]
+        tasks = [(sources[id(piece.data)], _data_identity(piece.data), piece.unit) for piece in waiting]
 
         def started(number: int) -> None:
             if watch is not None:
@@ -234,7 +224,7 @@ def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | No
 
 
 def _run_here(
-    pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None
+    pieces: Sequence[SweepTask[R]], left: list[int], engine: Engine | None, watch: SweepDisplay | None
 ) -> Iterator[tuple[int, Outcome[R]]]:
     for place in left:
         if watch is not None:
@@ -242,7 +232,7 @@ def _run_here(
         yield place, _run_unit(pieces[place].unit, pieces[place].data, _make_reporter(watch, place), engine)
 
 
-def _make_reporter(watch: Watch | None, place: int) -> Report | None:
+def _make_reporter(watch: SweepDisplay | None, place: int) -> Report | None:
     if watch is None:
         return None
 
@@ -253,17 +243,17 @@ def _make_reporter(watch: Watch | None, place: int) -> Report | None:
     return report
 
 
-def _run_unit(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
+def _run_unit(unit: SweepUnit[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
-        # it diverged, cannot work with these data, or is too large for the memory or the GPU
+        # It diverged, cannot work with these data, or is too large for the memory or the GPU.
         if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
             raise
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _run_on_worker(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
+def _run_on_worker(sweep: str, task: tuple[DatasetSource, str, SweepUnit[R]]) -> Outcome[R]:
     """Run on a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
     data = _load_once(source, sweep)
@@ -280,7 +270,8 @@ def _data_identity(data: Dataset) -> str:
 
 
 @lru_cache(maxsize=4)
-def _load_once(source: Source, sweep: str) -> Dataset:
+def _load_once(source: DatasetSource, sweep: str) -> Dataset:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these were shown where the sweep began
+        # These were shown where the sweep began.
+        warnings.simplefilter("ignore")
         return source.load()

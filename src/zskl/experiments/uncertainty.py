@@ -1,47 +1,28 @@
-"""A figure of a table, and the figures that a record has."""
+"""Figures of records with intervals, and paired differences between methods, from the answers in records.
+
+Every draw takes the same classes and rows for all records of the same data. With several seeds the figure of a draw is
+the mean of theirs, as the figure of a table is.
+"""
 
 from __future__ import annotations
 
 import statistics
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from zskl import methods
-from zskl.experiments.record import (
-    LEVELS,
-    Adapted,
-    Answers,
-    ClassRows,
-    Generalised,
-    Record,
-    Taught,
-    ZeroShot,
-    unpack_answers,
-)
-from zskl.metrics import uncertainty
-from zskl.metrics.seen_unseen import harmonic_means
+from zskl._arrays import make_generator
+from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
+from zskl.metrics.seen_unseen import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
 
-__all__ = [
-    "Difference",
-    "Leaders",
-    "difference",
-    "few_classes_note",
-    "figures",
-    "is_random",
-    "leaders",
-    "prepare_draws",
-]
-
-
-# Figure ---------------------------------------------------------------------------------------------------------------
-
-Read = Callable[[Record], float | None]
+Read: TypeAlias = Callable[[Record], float | None]
 FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
     "zero-shot": lambda record: record.zsl.accuracy,
     "unseen": lambda record: record.gzsl.unseen,
@@ -50,6 +31,21 @@ FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
     "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
     "area": lambda record: record.gzsl.ausuc,
 }
+EVIDENCE_FIGURES = ("zero-shot", "H", "calibrated H")  # of models that were given examples or unlabelled rows
+DECLINED = "†"  # marks a figure of a model that did not adapt
+ROUNDING = 1e-3  # points: draws are in single precision
+FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
+SIDES = ("unseen", "seen")
+KEPT = 256  # records whose draws are remembered
+AT_ONCE = 2**24  # entries of the outcomes that are drawn together
+DRAWS, FEWEST = 10_000, 1_000
+LEVEL = 0.95  # of an interval
+BLOCK, ALL = 2**22, 2**28  # entries of a block of draws; of all draws, before there are fewer than DRAWS
+_AFTER = ", "  # between a figure and what the model was given: "H, 5 shots"
+
+Draws: TypeAlias = NDArray[np.float32]  # (draws,) a figure in each draw, as a fraction
+_Case: TypeAlias = tuple[ClassRows, tuple[tuple[str, Answers], ...]]  # all that the draws of a record follow from
+_FOUND: OrderedDict[_Case, Mapping[str, Draws]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -73,218 +69,6 @@ class Figure:
 def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
     """Mean and standard deviation of at least one value."""
     return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
-
-
-# Given figures --------------------------------------------------------------------------------------------------------
-# Figures of models that were given examples or unlabelled rows: columns of their own, apart from plain figures.
-
-GivenFiguresRead: TypeAlias = Callable[[Record], float | None]
-GIVEN_FIGURES = ("zero-shot", "H", "calibrated H")
-DECLINED = "†"  # marks a figure of a model that did not adapt
-_AFTER = ", "  # between a figure and what the model was given: "H, 5 shots"
-
-
-def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
-    """Column → result, of all that the model of a record was given."""
-    found: dict[str, ZeroShot | Generalised | None] = {}
-    given: list[Taught | Adapted] = [*(record.taught or ()), *(record.adapted or ())]
-    for one in given:
-        words = _format_shots(one.shots) if isinstance(one, Taught) else f"unlabelled {one.unlabelled}"
-        for name, result in zip(GIVEN_FIGURES, (one.zsl, one.gzsl, one.gzsl_calibrated), strict=True):
-            found[name + _AFTER + words] = result
-    return {column: result for column, result in found.items() if result is not None}
-
-
-def evidence_columns(records: Sequence[Record]) -> dict[str, GivenFiguresRead]:
-    """Column → a fraction of a record, in order, for all that some record was given."""
-    shots = sorted({one.shots for record in records for one in record.taught or ()})
-    order = [*map(_format_shots, shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
-    there = {column for record in records for column in evidence_results(record)}
-    return {
-        column: _column_reader(column)
-        for words in order
-        for name in GIVEN_FIGURES
-        if (column := name + _AFTER + words) in there
-    }
-
-
-def split_column(column: str) -> tuple[str, str]:
-    """The figure of a column and what was given before it, in a person's words.
-
-    >>> halves("H, 5 shots")
-    ('H', '5 examples of each class')
-    """
-    name, _, words = column.partition(_AFTER)
-    first, last = words.split()
-    if first == "unlabelled":
-        return name, f"unlabelled rows of {last} classes"
-    return name, f"{first} example{'' if first == '1' else 's'} of each class"
-
-
-def is_evidence_column(column: str) -> bool:
-    """Whether a column is one of these."""
-    return _AFTER in column
-
-
-def is_taught_column(column: str) -> bool:
-    """Whether a column is of models that were taught examples, which the seed draws."""
-    return is_evidence_column(column) and "shot" in column.partition(_AFTER)[2]
-
-
-def evidence_mark(column: str, records: Iterable[Record]) -> str:
-    """The mark of a figure: not empty if a model behind it did not adapt."""
-    found = (evidence_results(record).get(column) for record in records)
-    return DECLINED if any(result.declined for result in found if result is not None) else ""
-
-
-def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
-    """Sentences about models that did not adapt, and about columns that not every seed of a row has."""
-    found: dict[str, None] = {}
-    for group in groups:
-        who, seeds = f"{group[0].dataset}, {group[0].method}", {record.seed for record in group}
-        for column in evidence_columns(group):
-            have = [record for record in group if column in evidence_results(record)]
-            for record in have:
-                why = evidence_results(record)[column].declined
-                if why:
-                    found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {why}"] = None
-            number = len({record.seed for record in have})
-            if number < len(seeds):
-                found[f"{who}: {column!r} is left out, since {number} of {len(seeds)} seeds have it"] = None
-    return list(found)
-
-
-def _format_shots(number: int) -> str:
-    return f"{number} shot{'' if number == 1 else 's'}"
-
-
-def _column_reader(column: str) -> GivenFiguresRead:
-    def read(record: Record) -> float | None:
-        result = evidence_results(record).get(column)
-        if result is None:
-            return None
-        return result.accuracy if isinstance(result, ZeroShot) else result.harmonic
-
-    return read
-
-
-# Drawn figures --------------------------------------------------------------------------------------------------------
-# The figures of records in every draw of classes and rows, from their answers.
-
-Draws: TypeAlias = NDArray[np.float32]  # (draws,) a figure in each draw, as a fraction
-_Case: TypeAlias = tuple[ClassRows, tuple[tuple[str, Answers], ...]]  # all that the draws of a record follow from
-SIDES = ("unseen", "seen")
-KEPT = 256  # records whose draws are remembered
-AT_ONCE = 2**24  # entries of the outcomes that are drawn together
-_FOUND: OrderedDict[_Case, Mapping[str, Draws]] = OrderedDict()
-
-
-def prepare_draws(records: Iterable[Record]) -> None:
-    """Compute the draws of many records together, which is quicker than one by one, and remember them."""
-    groups: dict[ClassRows, dict[_Case, None]] = {}
-    wanted = dict.fromkeys(case for record in records if (case := _record_case(record)) is not None)
-    for case in wanted:
-        if case in _FOUND:
-            _FOUND.move_to_end(case)  # what was asked for last is forgotten last
-        else:
-            groups.setdefault(case[0], {})[case] = None
-    for rows, cases in groups.items():
-        sizes = {side: unpack_answers(getattr(rows, side)) for side in SIDES}
-        most = max(int(size.sum()) for size in sizes.values())
-        step = max(1, AT_ONCE // (most * (LEVELS + 3)))
-        waiting = list(cases)
-        for start in range(0, len(waiting), step):
-            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, uncertainty.default_draws(most)))
-    if groups:  # otherwise a comparison of more than KEPT would forget what it prepared, and draw it again
-        while len(_FOUND) > max(KEPT, len(wanted)):
-            _FOUND.popitem(last=False)
-
-
-def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
-    """The mean over records in each draw; None where one of them has no answers, or nothing is given."""
-    prepare_draws(records)
-    cases = [_record_case(record) for record in records]
-    found = [_FOUND[case].get(column) for case in cases if case is not None]
-    if not found or len(found) < len(records) or any(one is None for one in found):
-        return None
-    mean: NDArray[np.float64] = np.mean([one for one in found if one is not None], axis=0, dtype=np.float64)
-    return mean
-
-
-def _record_case(record: Record) -> _Case | None:
-    if record.class_rows is None:
-        return None
-    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.gzsl}
-    if record.gzsl_calibrated is not None:
-        parts["calibrated H"] = record.gzsl_calibrated
-    parts |= evidence_results(record)
-    have = ((name, part.answers) for name, part in parts.items())
-    return record.class_rows, tuple((name, answers) for name, answers in have if answers is not None)
-
-
-def _draw_cases(
-    cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
-) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
-    """Each case with its columns, all from the same draws."""
-    means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
-    for seed, side in enumerate(SIDES):
-        parts = {
-            (case, column, side): _row_outcomes(answers, side, sizes[side])
-            for case in cases
-            for column, answers in case[1]
-            if side == "unseen" or answers.seen is not None
-        }
-        ends = np.cumsum([part.shape[1] for part in parts.values()])
-        together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
-        found = np.split(uncertainty.draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
-        means |= dict(zip(parts, found, strict=True)) if parts else {}
-    for case in cases:
-        columns: dict[str, NDArray[np.float64]] = {}
-        for column, answers in case[1]:
-            unseen = means[case, column, "unseen"].astype(np.float64)
-            if answers.seen is None:
-                columns[column] = unseen[:, 0]
-                continue
-            seen = means[case, column, "seen"].astype(np.float64)
-            columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
-            if column != "H":  # seen, unseen and area are those of the plain model
-                continue
-            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
-            if answers.unseen_levels is not None:
-                columns["area"] = uncertainty.area_from_levels(seen[:, 1:], unseen[:, 1:])
-        yield case, {column: values.astype(np.float32) for column, values in columns.items()}
-
-
-def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(n, 1) whether each row is right; with levels (n, 1 + LEVELS), which has 1 at the level of a row."""
-    rows = int(sizes.sum())
-    right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
-    if side == "unseen" and answers.examples is not None:
-        right = _fill_examples(right, unpack_answers(answers.examples, rows) == 0, sizes)
-    packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
-    if packed is None:
-        return np.asarray(right[:, None], np.float32)
-    levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
-    return np.concatenate([right[:, None], levels], axis=1)
-
-
-def _fill_examples(
-    right: NDArray[np.float32], scored: NDArray[np.bool_], sizes: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """A row that was an example counts as its class does on average, so that it moves nothing."""
-    of_class = np.repeat(np.arange(len(sizes)), sizes)
-    mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
-    return np.where(scored, right, mean[of_class]).astype(np.float32)
-
-
-# Uncertainty ----------------------------------------------------------------------------------------------------------
-# Intervals of figures, and paired differences between methods, from the answers in records.
-#
-# Every draw takes the same classes and rows for all records of the same data. With several seeds the figure of a draw
-# is the mean of theirs, as the figure of a table is.
-
-ROUNDING = 1e-3  # points: draws are in single precision
-FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
 
 
 @dataclass(frozen=True)
@@ -326,7 +110,7 @@ def figures(records: Sequence[Record]) -> dict[str, Figure]:
         if mine:
             figure = mean_over_seeds([100 * value for _, value in mine])
             draws = mean_draws([record for record, _ in mine], column)
-            low, high = (None, None) if draws is None else uncertainty.bootstrap_interval(100 * draws)
+            low, high = (None, None) if draws is None else bootstrap_interval(100 * draws)
             found[column] = replace(figure, low=low, high=high, mark=evidence_mark(column, records))
     return found
 
@@ -342,7 +126,7 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record], column: str) ->
     if one is None or other is None:
         return None
     mean = np.mean([value for _, value in mine]) - np.mean([value for _, value in yours])
-    return Difference(100 * float(mean), *uncertainty.bootstrap_interval(100 * (one - other)))
+    return Difference(100 * float(mean), *bootstrap_interval(100 * (one - other)))
 
 
 def leaders(groups: Mapping[str, Sequence[Record]], column: str, most: bool = True) -> Leaders:
@@ -375,7 +159,7 @@ def few_classes_note(records: Iterable[Record]) -> str:
 def is_random(method: str, column: str = "") -> bool:
     """Whether another seed gives another figure: of a random method, or after examples that the seed drew."""
     known = methods.METHODS.get(method)
-    return known is None or known.random or is_taught_column(column)
+    return known is None or known.random or "shot" in column.partition(_AFTER)[2]
 
 
 def _counted_records(records: Sequence[Record], column: str, read: Read) -> list[tuple[Record, float]]:
@@ -401,3 +185,253 @@ def _check_same_data(records: Sequence[Record]) -> None:
                 f"(fingerprints {first.fingerprint[:8]!r} and {other.fingerprint[:8]!r}): expected the same classes "
                 "and rows, since a difference is taken row by row; compare records of one dataset"
             )
+
+
+# Columns of models that were given examples or unlabelled rows
+
+
+def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
+    """Column → result, of all that the model of a record was given."""
+    given: dict[str, tuple[ZeroShot | Generalised | None, ...]] = {}
+    for one in record.taught or ():
+        given[_format_shots(one.shots)] = one.zsl, one.gzsl, one.gzsl_calibrated
+    for other in record.adapted or ():
+        given[f"unlabelled {other.unlabelled}"] = other.zsl, other.gzsl, other.gzsl_calibrated
+    named = {words: zip(EVIDENCE_FIGURES, results, strict=True) for words, results in given.items()}
+    return {name + _AFTER + words: one for words, pairs in named.items() for name, one in pairs if one is not None}
+
+
+def evidence_columns(records: Sequence[Record]) -> dict[str, Read]:
+    """Column → a fraction of a record, in order, for all that some record was given."""
+    shots = sorted({one.shots for record in records for one in record.taught or ()})
+    order = [*map(_format_shots, shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
+    there = {column for record in records for column in evidence_results(record)}
+    columns = [name + _AFTER + words for words in order for name in EVIDENCE_FIGURES]
+    return {column: partial(_read_column, column) for column in columns if column in there}
+
+
+def _read_column(column: str, record: Record) -> float | None:
+    result = evidence_results(record).get(column)
+    if result is None:
+        return None
+    return result.accuracy if isinstance(result, ZeroShot) else result.harmonic
+
+
+def split_column(column: str) -> tuple[str, str]:
+    """The figure of a column and what was given before it, in a person's words.
+
+    >>> split_column("H, 5 shots")
+    ('H', '5 examples of each class')
+    """
+    name, _, words = column.partition(_AFTER)
+    first, last = words.split()
+    if first == "unlabelled":
+        return name, f"unlabelled rows of {last} classes"
+    return name, f"{first} example{'' if first == '1' else 's'} of each class"
+
+
+def is_evidence_column(column: str) -> bool:
+    """Whether a column is one of these."""
+    return _AFTER in column
+
+
+def evidence_mark(column: str, records: Iterable[Record]) -> str:
+    """The mark of a figure: not empty if a model behind it did not adapt."""
+    found = (evidence_results(record).get(column) for record in records)
+    return DECLINED if any(result.declined for result in found if result is not None) else ""
+
+
+def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
+    """Sentences about models that did not adapt, and about columns that not every seed of a row has."""
+    found: dict[str, None] = {}
+    for group in groups:
+        who, seeds = f"{group[0].dataset}, {group[0].method}", {record.seed for record in group}
+        for column in evidence_columns(group):
+            have = [record for record in group if column in evidence_results(record)]
+            for record in have:
+                why = evidence_results(record)[column].declined
+                if why:
+                    found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {why}"] = None
+            number = len({record.seed for record in have})
+            if number < len(seeds):
+                found[f"{who}: {column!r} is left out, since {number} of {len(seeds)} seeds have it"] = None
+    return list(found)
+
+
+def _format_shots(number: int) -> str:
+    return f"{number} shot{'' if number == 1 else 's'}"
+
+
+# Figures in every draw of classes and rows
+
+
+def prepare_draws(records: Iterable[Record]) -> None:
+    """Compute the draws of many records together, which is quicker than one by one, and remember them."""
+    groups: dict[ClassRows, dict[_Case, None]] = {}
+    wanted = dict.fromkeys(case for record in records if (case := _record_case(record)) is not None)
+    for case in wanted:
+        if case in _FOUND:
+            # What was asked for last is forgotten last.
+            _FOUND.move_to_end(case)
+        else:
+            groups.setdefault(case[0], {})[case] = None
+    for rows, cases in groups.items():
+        sizes = {side: unpack_answers(getattr(rows, side)) for side in SIDES}
+        most = max(int(size.sum()) for size in sizes.values())
+        step = max(1, AT_ONCE // (most * (LEVELS + 3)))
+        waiting = list(cases)
+        for start in range(0, len(waiting), step):
+            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, default_draws(most)))
+    # Only after new draws: otherwise a comparison of more than KEPT would forget what it prepared, and draw it again.
+    if groups:
+        while len(_FOUND) > max(KEPT, len(wanted)):
+            _FOUND.popitem(last=False)
+
+
+def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
+    """The mean over records in each draw; None where one of them has no answers, or nothing is given."""
+    prepare_draws(records)
+    cases = [_record_case(record) for record in records]
+    found = [_FOUND[case].get(column) for case in cases if case is not None]
+    if not found or len(found) < len(records) or any(one is None for one in found):
+        return None
+    mean: NDArray[np.float64] = np.mean([one for one in found if one is not None], axis=0, dtype=np.float64)
+    return mean
+
+
+def _record_case(record: Record) -> _Case | None:
+    if record.class_rows is None:
+        return None
+    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.gzsl}
+    if record.gzsl_calibrated is not None:
+        parts["calibrated H"] = record.gzsl_calibrated
+    parts |= evidence_results(record)
+    have = ((name, part.answers) for name, part in parts.items())
+    return record.class_rows, tuple((name, answers) for name, answers in have if answers is not None)
+
+
+def _draw_cases(
+    cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
+) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
+    """Each case with its columns, all from the same draws."""
+    means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
+    for seed, side in enumerate(SIDES):
+        parts = {
+            (case, column, side): _row_outcomes(answers, side, sizes[side])
+            for case in cases
+            for column, answers in case[1]
+            if side == "unseen" or answers.seen is not None
+        }
+        ends = np.cumsum([part.shape[1] for part in parts.values()])
+        together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
+        found = np.split(draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
+        means |= dict(zip(parts, found, strict=True)) if parts else {}
+    for case in cases:
+        columns: dict[str, NDArray[np.float64]] = {}
+        for column, answers in case[1]:
+            unseen = means[case, column, "unseen"].astype(np.float64)
+            if answers.seen is None:
+                columns[column] = unseen[:, 0]
+                continue
+            seen = means[case, column, "seen"].astype(np.float64)
+            columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
+            # Seen, unseen and area are those of the plain model.
+            if column != "H":
+                continue
+            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
+            if answers.unseen_levels is not None:
+                columns["area"] = area_from_levels(seen[:, 1:], unseen[:, 1:])
+        yield case, {column: values.astype(np.float32) for column, values in columns.items()}
+
+
+def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(n, 1) whether each row is right; with levels (n, 1 + LEVELS), which has 1 at the level of a row."""
+    rows = int(sizes.sum())
+    right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
+    if side == "unseen" and answers.examples is not None:
+        right = _fill_examples(right, unpack_answers(answers.examples, rows) == 0, sizes)
+    packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
+    if packed is None:
+        return np.asarray(right[:, None], np.float32)
+    levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
+    return np.concatenate([right[:, None], levels], axis=1)
+
+
+def _fill_examples(
+    right: NDArray[np.float32], scored: NDArray[np.bool_], sizes: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """A row that was an example counts as its class does on average, so that it moves nothing."""
+    of_class = np.repeat(np.arange(len(sizes)), sizes)
+    mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
+    return np.where(scored, right, mean[of_class]).astype(np.float32)
+
+
+# The bootstrap. A draw takes as many classes as there are, with replacement, and as many rows of each class drawn as it
+# has, again with replacement. A class drawn twice gets its rows twice, each time others. So classes are the sample, and
+# rows within them. The draws follow from the sizes of the classes and a seed alone: all figures of the same rows have
+# the same draws, and their differences are paired.
+
+
+def draw_means(
+    outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None
+) -> NDArray[np.float32]:
+    """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
+
+    `sizes` (C,) are the rows of each class, at least 1. By default there are 10 000 draws, fewer where there are more
+    than 26 000 rows, and never fewer than 1 000.
+    """
+    rows = np.asarray(sizes, dtype=np.int64)
+    values = np.asarray(outcomes, dtype=np.float32)
+    if values.ndim != 2 or rows.ndim != 1 or not len(rows) or rows.min() < 1 or rows.sum() != len(values):
+        raise ValueError(
+            f"outcomes have shape {values.shape} for classes of {rows.sum()} rows: expected a row of numbers for each, "
+            "and at least one row of each class"
+        )
+    shared = values / np.repeat(rows * len(rows), rows)[:, None].astype(np.float32)
+    number = default_draws(len(values)) if draws is None else draws
+    return np.concatenate([block @ shared for block in draw_counts(rows, seed, number)])
+
+
+def default_draws(rows: int) -> int:
+    """How many draws there are by default."""
+    return min(DRAWS, max(FEWEST, ALL // rows))
+
+
+def draw_counts(sizes: NDArray[np.int64], seed: int, draws: int) -> Iterator[NDArray[np.float32]]:
+    """How often each draw takes each row (b, n), in blocks of draws."""
+    step = max(1, BLOCK // int(sizes.sum()))
+    for number, first in enumerate(range(0, draws, step)):
+        yield _draw_block(sizes, min(step, draws - first), make_generator(seed, number))
+
+
+def _draw_block(sizes: NDArray[np.int64], draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    classes = len(sizes)
+    drawn = rng.integers(classes, size=(draws, classes)) + classes * np.arange(draws)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=draws * classes).reshape(draws, classes)  # each class in each draw
+    found = np.empty((draws, int(sizes.sum())), np.float32)
+    last = np.cumsum(sizes)
+    for c, size in enumerate(sizes.tolist()):
+        begins = np.repeat(np.arange(draws, dtype=np.int64) * size, times[:, c] * size)  # of the draw of each row taken
+        begins += rng.integers(size, size=len(begins), dtype=np.int32)
+        mine = np.bincount(begins, minlength=draws * size).reshape(draws, size)
+        found[:, last[c] - size : last[c]] = mine
+    return found
+
+
+def bootstrap_interval(figures: ArrayLike) -> tuple[float, float]:
+    """Both ends of the interval that holds the middle 95 % of the draws of a figure."""
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(np.asarray(figures, np.float64), [tail, 100 - tail])
+    return round(float(low), 9), round(float(high), 9)
+
+
+def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
+    """The area under the seen–unseen curve, by trapezoids.
+
+    `seen` and `unseen` (..., m) are what leaves the seen accuracy and what joins the unseen one at m rising levels of
+    the constant.
+    """
+    lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
+    after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
+    found: Floats = np.sum(gained * (after + lost / 2), axis=-1)
+    return found

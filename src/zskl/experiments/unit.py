@@ -1,4 +1,4 @@
-"""What a report draws of one evaluated model, compact enough for a record: a few kilobytes."""
+"""Runs one experiment: configuration → dataset → tuning → fit → both protocols → record."""
 
 from __future__ import annotations
 
@@ -19,274 +19,19 @@ from zskl._validation import check_count, check_option
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.experiments import record, run_folder
-from zskl.experiments.record import (
-    Adapted,
-    Answers,
-    ClassRows,
-    Confidence,
-    Course,
-    Generalised,
-    Probabilities,
-    Record,
-    SeenUnseenCurve,
-    Shares,
-    Taught,
-    Tried,
-    ZeroShot,
-    gap_levels,
-    pack_answers,
-)
-from zskl.protocols import UNLABELLED, Given, Result, give_evidence
+from zskl.experiments import record
+from zskl.experiments.record import Record
+from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
+from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
 from zskl.selection import Choice, Search
 from zskl.selection.class_folds import check_seen
-from zskl.selection.search_results import SCORINGS as SELECTED
+from zskl.selection.search_results import SCORINGS
 from zskl.training.solver import Progress
 
-# Model summary --------------------------------------------------------------------------------------------------------
-
-GRAM = 10  # rows and columns of WᵀW
-POINTS = 200  # of a course of training
-NEAREST = 3  # attributes of a class
-
-
-@dataclass(frozen=True)
-class ModelSummary:
-    """What can be shown of a model; None where the model has no such thing."""
-
-    incoherence: float | None = None
-    gram: tuple[tuple[float, ...], ...] | None = None
-    gram_names: tuple[str, ...] | None = None
-    attributes: Shares | None = None
-    convergence: Course | None = None
-
-
-def frequent_mistakes(result: Result) -> Shares:
-    """Class → its most frequent wrong answers, each with its share of the rows of the class."""
-    found = result.mistaken.items()
-    return {str(true): tuple((str(answer), round_figure(share)) for answer, share in wrong) for true, wrong in found}
-
-
-def summarise_model(model: ZeroShotClassifier, data: Dataset) -> ModelSummary:
-    """As far as the model has what a summary shows."""
-    projection, history = getattr(model, "projection_", None), getattr(model, "history_", None)
-    convergence = thin_objective(history.objective) if history is not None and len(history.objective) else None
-    if projection is None:
-        return ModelSummary(convergence=convergence)
-    named = projection.shape[1] == len(data.attribute_names)
-    nearest = shown_attributes(model, data) if named else None
-    names = tuple(data.attribute_names[:GRAM]) if named else None
-    return ModelSummary(metrics.incoherence(projection), gram_entries(projection), names, nearest, convergence)
-
-
-def gram_entries(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
-    """The first entries of ŴᵀŴ, Ŵ being W (d, p) with columns of unit length."""
-    first = np.asarray(W, np.float64)[:, :GRAM]
-    length = np.linalg.norm(first, axis=0)
-    unit = first / np.where(length > 0, length, 1.0)
-    return tuple(tuple(round_figure(value) for value in row) for row in (unit.T @ unit).tolist())
-
-
-def thin_objective(objective: NDArray[np.floating]) -> Course:
-    """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
-    values = np.asarray(objective, np.float64)
-    blocks = np.array_split(values, min(POINTS, len(values)))
-    means = [float(block.mean()) for block in blocks]
-    steps = np.cumsum([len(block) for block in blocks]).tolist()
-    finite = [(step, round_figure(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
-    return Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
-
-
-def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
-    """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
-    rows = data.parts["test_unseen"]
-    landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)
-    labels = data.y[rows]
-    found: dict[str, tuple[tuple[str, float], ...]] = {}
-    for label in data.unseen_classes.tolist():
-        mine = landed[labels == label]
-        if not len(mine):
-            continue
-        mean = mine.mean(axis=0, dtype=np.float64)
-        length = float(np.linalg.norm(mean)) or 1.0
-        places = np.argsort(-mean, kind="stable")[:NEAREST].tolist()
-        found[str(label)] = tuple((str(data.attribute_names[k]), round_figure(mean[k] / length)) for k in places)
-    return found
-
-
-def tried_settings(search: Search) -> Tried:
-    """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
-    names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
-    means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
-    scores = [tuple(round_figure(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
-    rows = zip(search.settings, scores, strict=True)
-    return Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
-
-
-def round_figure(value: float) -> float:
-    """Four digits, which is what a record needs."""
-    return float(f"{value:.4g}")
-
-
-# Evaluation -----------------------------------------------------------------------------------------------------------
-# A fitted model on the test rows of a dataset: the results of both protocols as parts of a record.
-
-CURVE_POINTS = 200  # of a seen–unseen curve in a record
-
-
-@dataclass(frozen=True)
-class Results:
-    """Of both protocols, as far as they apply; `short` names classes with fewer examples than were asked for."""
-
-    zsl: ZeroShot
-    gzsl: Generalised | None = None
-    gzsl_calibrated: Generalised | None = None
-    short: tuple[str, ...] = ()
-
-
-def evaluate(
-    plain: ZeroShotClassifier,
-    calibrated: ZeroShotClassifier | None,
-    data: Dataset,
-    shots: int = 0,
-    seed: int = 0,
-    unlabelled: str | None = None,
-) -> Results:
-    """Of the `plain` model both protocols, and the generalised one of the `calibrated` model if there is one.
-
-    Each model is given examples or unlabelled rows first, where asked for.
-    """
-    given = give_evidence(plain, data, shots, seed, unlabelled)
-    zsl = evaluate_zero_shot(given, data)
-    if unlabelled == "unseen":  # rows that the generalised protocol does not tell apart
-        return Results(zsl)
-    after = None
-    if calibrated is not None:
-        again = given if calibrated is plain else give_evidence(calibrated, data, shots, seed, unlabelled)
-        after = evaluate_generalised(again, data, "model")
-    return Results(zsl, evaluate_generalised(given, data, None), after, tuple(map(str, given.short)))
-
-
-def evaluate_zero_shot(given: Given, data: Dataset) -> ZeroShot:
-    """The zero-shot result with its mistakes."""
-    result = protocols.score_zero_shot(given, data)
-    return ZeroShot(
-        accuracy=result.accuracy,
-        per_class=_name_classes(result.per_class),
-        left_out=tuple(map(str, result.left_out)),
-        mistaken=frequent_mistakes(result),
-        declined=result.declined,
-        adaptation=None if result.adaptation is None else run_folder.to_plain_json(result.adaptation),
-        answers=pack_result_answers(result, given, data),
-    )
-
-
-def evaluate_generalised(given: Given, data: Dataset, calibration: str | None) -> Generalised:
-    """The generalised result with its curve, thinned; the area is that of the whole curve."""
-    result = protocols.score_generalised(given, data, calibration=calibration)
-    assert result.curve is not None
-    curve = result.curve.thinned(CURVE_POINTS)
-    return Generalised(
-        unseen=result.unseen,
-        seen=result.seen,
-        harmonic=result.harmonic,
-        ausuc=result.ausuc,
-        calibration=result.calibration,
-        per_class=_name_classes(result.per_class),
-        left_out=tuple(map(str, result.left_out)),
-        curve=SeenUnseenCurve(_round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)),
-        declined=result.declined,
-        adaptation=None if result.adaptation is None else run_folder.to_plain_json(result.adaptation),
-        answers=pack_result_answers(result, given, data),
-    )
-
-
-def pack_result_answers(result: Result, given: Given, data: Dataset) -> Answers:
-    """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
-    scored = result.scored
-    assert scored is not None
-    place = np.full(len(data.y), -1)
-    place[scored.rows] = np.arange(len(scored.rows))
-    names = pd.Index([*result.per_class, *result.left_out])
-    codes = np.where(scored.answers == data.y[scored.rows], 0, 1 + names.get_indexer(pd.Index(scored.answers)))
-
-    def packed(part: str, values: NDArray[np.int64]) -> str:
-        return pack_answers(
-            np.append(values, 1)[place[rows_by_class(data, part)]]
-        )  # a row that is not scored has place -1
-
-    unseen = packed("test_unseen", codes)
-    examples = pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(given.drawn) else None
-    if scored.gaps is None or scored.right is None:
-        return Answers(unseen, examples=examples)
-    seen = packed("test_seen", codes)
-    if result.calibration or given.shots or given.unlabelled:
-        return Answers(unseen, seen, examples=examples)
-    found = gap_levels(scored.gaps, scored.right)
-    return Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
-
-
-def count_class_rows(data: Dataset) -> ClassRows:
-    """How many test rows each class has."""
-    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
-    return ClassRows(*(pack_answers(count[count > 0]) for count in counts))
-
-
-def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
-    """The rows of a part, class by class."""
-    rows = data.parts[part]
-    return rows[np.argsort(data.codes[rows], kind="stable")]
-
-
-def evaluate_taught(
-    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, shots: Sequence[int], seed: int
-) -> tuple[Taught, ...] | None:
-    """The results after each number of examples; None where none is asked for."""
-    found = []
-    for number in shots:
-        after = evaluate(plain, calibrated, data, shots=number, seed=seed)
-        assert after.gzsl is not None
-        found.append(Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
-    return tuple(found) or None
-
-
-def evaluate_adapted(
-    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, unlabelled: Sequence[str]
-) -> tuple[Adapted, ...] | None:
-    """The results after adaptation to each choice of unlabelled rows; None where none is asked for."""
-    found = []
-    for rows in unlabelled:
-        after = evaluate(plain, calibrated, data, unlabelled=rows)
-        found.append(Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
-    return tuple(found) or None
-
-
-def evaluate_probabilities(plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset) -> Probabilities:
-    """How far probabilities can be trusted; all None where the model has no temperatures."""
-    if plain.temperatures_ is None:
-        return Probabilities()
-    zsl = _evaluate_confidence(plain, data, "zsl") if len(data.unseen_classes) > 1 else None
-    return Probabilities(zsl, _evaluate_confidence(calibrated, data, "gzsl"))
-
-
-def _evaluate_confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> Confidence:
-    found = protocols.confidence(model, data, protocol)
-    return Confidence(protocol, found.ece, found.accuracy, found.mean_confidence, found.coverage)
-
-
-def _name_classes(per_class: Mapping[object, float]) -> dict[str, float]:
-    return {str(label): value for label, value in per_class.items()}
-
-
-def _round_values(values: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(float(f"{value:.6g}") for value in values.tolist())
-
-
-# Unit -----------------------------------------------------------------------------------------------------------------
-# Config → dataset → tune → fit → both protocols → record. The only conductor.
-
 log = logging.getLogger(__name__)
-SCORINGS = (*SELECTED, "both")
+GRAM = 10  # rows and columns of WᵀW
+POINTS = 200  # of a course of training, and of a seen–unseen curve
+NEAREST = 3  # attributes of a class
 REDEFINED: Mapping[str, Mapping[str, object]] = {"eszsl": {"targets": "zero-one"}}  # keys of older records lack it
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
@@ -360,7 +105,7 @@ class Unit:
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         halved = self.compares_default and methods.trains_kernel(methods.find(self.method).grid)
-        return run_folder.unit_key(
+        return unit_key(
             {
                 **data_identity(data),
                 "method": self.method,
@@ -370,7 +115,8 @@ class Unit:
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
                 "grid": self.grids[0] if self.grids else None,
-                **({"also": self.grids[1:]} if self.grids[1:] else {}),  # so that other units keep their keys
+                # Later additions are left out where they are not used, so that finished units keep their keys.
+                **({"also": self.grids[1:]} if self.grids[1:] else {}),
                 **({"default": "compared"} if self.compares_default else {}),
                 **({"halving": True} if halved else {}),
                 **({"bounds": self.bounds} if self.bounds else {}),
@@ -389,8 +135,46 @@ class Unit:
         return self.tune or self.calibrate
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
-        """See the function `run`."""
-        return run_unit(self, data, report, engine)
+        """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
+
+        The search and the fits of calibration go through `engine`.
+        """
+        state = unit_seed(data.name, self.method, self.seed)
+        estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
+        clock = Clock()
+        model, calibrated, tuning = _fit_models(self, estimator, data, report, engine, clock)
+        zsl, gzsl, gzsl_calibrated, _ = evaluate(model, calibrated, data)
+        probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
+        taught = [record.TaughtResults(k, *evaluate(model, calibrated, data, k, self.seed)) for k in self.shots]
+        after = {rows: evaluate(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
+        adapted = [record.AdaptedResults(rows, *results[:3]) for rows, results in after.items()]
+        summary = summarise_model(model, data)
+        clock.lap("evaluate")
+        times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
+        log.info("%s %s: %s", data.name, self.name, times)
+        return Record(
+            key=self.key(data),
+            **data_identity(data),
+            method=self.method,
+            seed=self.seed,
+            random_state=state,
+            config=to_plain_json(model._settings()),
+            settings=to_plain_json(self.settings),
+            tune=tuning,
+            zsl=zsl,
+            gzsl=gzsl,
+            calibration=None if calibrated is None else float(calibrated.calibration_),
+            gzsl_calibrated=gzsl_calibrated,
+            taught=tuple(taught) or None,
+            adapted=tuple(adapted) or None,
+            probabilities=probabilities,
+            **summary,
+            seconds=record.Seconds(**clock.seconds),
+            rows={name: len(part) for name, part in data.parts.items()},
+            class_rows=count_class_rows(data),
+            versions=package_versions(),
+            finished=utc_now(),
+        )
 
 
 def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
@@ -398,7 +182,7 @@ def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
     return range(seeds if methods.find(method).random or shots else min(seeds, 1))
 
 
-def data_identity(data: Dataset) -> dict[str, str]:
+def data_identity(data: Dataset) -> dict[str, Any]:
     """What tells data apart, for keys."""
     return {
         "dataset": data.name,
@@ -417,55 +201,6 @@ def unit_seed(dataset: str, method: str, seed: int) -> int:
     """The random state of a unit (31 bits), from its names alone: adding a method or dataset changes no other."""
     digest = hashlib.sha256(f"{dataset}/{method}/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-def run_unit(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
-    """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
-
-    The search and the fits of calibration go through `engine`."""
-    state = unit_seed(data.name, unit.method, unit.seed)
-    estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
-    clock = Clock()
-    model, calibrated, tuning = _fit_models(unit, estimator, data, report, engine, clock)
-    inductive = evaluate(model, calibrated, data)
-    assert inductive.gzsl is not None
-    probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
-    taught = evaluate_taught(model, calibrated, data, unit.shots, unit.seed)
-    adapted = evaluate_adapted(model, calibrated, data, unit.unlabelled)
-    summary = summarise_model(model, data)
-    clock.lap("evaluate")
-    times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
-    log.info("%s %s: %s", data.name, unit.name, times)
-    return Record(
-        key=unit.key(data),
-        dataset=data.name,
-        features=data.features,
-        fingerprint=data.fingerprint,
-        features_digest=data.features_digest,
-        method=unit.method,
-        seed=unit.seed,
-        random_state=state,
-        config=run_folder.to_plain_json(model._settings()),
-        settings=run_folder.to_plain_json(unit.settings),
-        tune=tuning,
-        zsl=inductive.zsl,
-        gzsl=inductive.gzsl,
-        calibration=None if calibrated is None else float(calibrated.calibration_),
-        gzsl_calibrated=inductive.gzsl_calibrated,
-        taught=taught,
-        adapted=adapted,
-        probabilities=probabilities,
-        incoherence=summary.incoherence,
-        gram=summary.gram,
-        gram_names=summary.gram_names,
-        attributes=summary.attributes,
-        convergence=summary.convergence,
-        seconds=record.Seconds(**clock.seconds),
-        rows={name: len(part) for name, part in data.parts.items()},
-        class_rows=count_class_rows(data),
-        versions=run_folder.package_versions(),
-        finished=utc_now(),
-    )
 
 
 class Clock:
@@ -488,16 +223,16 @@ def _fit_models(
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
-    def fitting(state: Progress) -> None:
+    def report_fit(state: Progress) -> None:
         if report is not None:
             report("fit", state.step, state.steps)
 
-    def searching(done: int, tasks: int) -> None:
+    def report_search(done: int, tasks: int) -> None:
         if report is not None:
             report("search", done, tasks)
 
     if not unit.tune:
-        estimator.fit(X, y, table, callback=fitting)
+        estimator.fit(X, y, table, callback=report_fit)
         clock.lap("fit")
         if not unit.calibrate:
             return estimator, None, record.Tuning()
@@ -509,7 +244,7 @@ def _fit_models(
     if unit.scoring != "zsl":
         check_seen(folds)  # before the search is paid for
     search = selection.search(
-        *(estimator, X, y, table, unit.grids, folds, engine, searching, unit.bounds),
+        *(estimator, X, y, table, unit.grids, folds, engine, report_search, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -519,23 +254,24 @@ def _fit_models(
     refits: dict[int, ZeroShotClassifier] = {}  # place → model: one fit where both scorings take the same setting
     models: dict[str, ZeroShotClassifier] = {}
     choices: dict[str, Choice] = {}
-    for scoring in SELECTED if unit.scoring == "both" else (str(unit.scoring),):
+    for scoring in SCORINGS if unit.scoring == "both" else (str(unit.scoring),):
         choices[scoring] = search.pick(scoring)
-        if choices[scoring].place not in refits:  # the best may diverge on all rows: then its own next best is taken
-            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, fitting, engine)
+        # The best may diverge on all rows: then its own next best is taken.
+        if choices[scoring].place not in refits:
+            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, report_fit, engine)
             refits[choices[scoring].place] = fitted
         models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")
     plain, calibrated = next(iter(models.values())), list(models.values())[-1]
-    return plain, calibrated if unit.calibrate else None, _describe_choosing(unit, search, choices)
+    return plain, calibrated if unit.calibrate else None, _describe_tuning(unit, search, choices)
 
 
-def _describe_choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
+def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
     """What was tried and what was chosen."""
-    diverged = search.diverged.items()
-    made = {
+    diverged = ((to_plain_json(search.settings[place]), step) for place, step in search.diverged.items())
+    chosen = {
         scoring: record.Choice(
-            run_folder.to_plain_json(choice.setting),
+            to_plain_json(choice.setting),
             choice.score,
             choice.fold_scores,
             choice.spread,
@@ -556,8 +292,180 @@ def _describe_choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]
         settings=len(search.settings),
         extended=search.extended,
         table=tried_settings(search),
-        diverged=tuple(
-            record.Diverged(run_folder.to_plain_json(search.settings[place]), step) for place, step in diverged
-        ),
-        choices=record.Choices(made.get("zsl"), made.get("gzsl")),
+        diverged=tuple(record.DivergedSetting(*one) for one in diverged),
+        choices=record.Choices(chosen.get("zsl"), chosen.get("gzsl")),
     )
+
+
+def evaluate(
+    plain: ZeroShotClassifier,
+    calibrated: ZeroShotClassifier | None,
+    data: Dataset,
+    shots: int = 0,
+    seed: int = 0,
+    unlabelled: str | None = None,
+) -> tuple[record.ZeroShot, Any, record.Generalised | None, tuple[str, ...]]:
+    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for.
+
+    Each model is given examples or unlabelled rows first, where asked for. With the rows of unseen classes alone there
+    is no generalised result: it would be known which rows these are.
+    """
+    prepared = prepare_model(plain, data, shots, seed, unlabelled)
+    result = protocols.score_zero_shot(prepared, data)
+    fields = _shared_fields(result, prepared, data)
+    zsl = record.ZeroShot(accuracy=result.accuracy, mistaken=frequent_mistakes(result), **fields)
+    if unlabelled == "unseen":
+        return zsl, None, None, ()
+    after = None
+    if calibrated is not None:
+        again = prepared if calibrated is plain else prepare_model(calibrated, data, shots, seed, unlabelled)
+        after = evaluate_generalised(again, data, "model")
+    return zsl, evaluate_generalised(prepared, data, None), after, tuple(map(str, prepared.short))
+
+
+def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> record.Generalised:
+    """The generalised result with its curve, thinned; the area is that of the whole curve."""
+    result = protocols.score_generalised(prepared, data, calibration=calibration)
+    assert result.curve is not None
+    curve = result.curve.thinned(POINTS)
+    return record.Generalised(
+        unseen=result.unseen,
+        seen=result.seen,
+        harmonic=result.harmonic,
+        ausuc=result.ausuc,
+        calibration=result.calibration,
+        curve=record.SeenUnseenCurve(*map(_round_values, (curve.calibration, curve.seen, curve.unseen))),
+        **_shared_fields(result, prepared, data),
+    )
+
+
+def _shared_fields(result: Result, prepared: PreparedModel, data: Dataset) -> dict[str, Any]:
+    """What the results of both protocols have in a record."""
+    return {
+        "per_class": {str(label): value for label, value in result.per_class.items()},
+        "left_out": tuple(map(str, result.left_out)),
+        "declined": result.declined,
+        "adaptation": None if result.adaptation is None else to_plain_json(result.adaptation),
+        "answers": pack_result_answers(result, prepared, data),
+    }
+
+
+def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) -> record.Answers:
+    """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
+    scored = result.scored
+    assert scored is not None
+    place = np.full(len(data.y), -1)
+    place[scored.rows] = np.arange(len(scored.rows))
+    names = pd.Index([*result.per_class, *result.left_out])
+    codes = np.where(scored.answers == data.y[scored.rows], 0, 1 + names.get_indexer(pd.Index(scored.answers)))
+
+    def packed(part: str, values: NDArray[np.int64]) -> str:
+        # A row that is not scored has place -1, and so the value behind the last.
+        return record.pack_answers(np.append(values, 1)[place[rows_by_class(data, part)]])
+
+    unseen = packed("test_unseen", codes)
+    examples = record.pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(prepared.examples) else None
+    if scored.gaps is None or scored.right is None:
+        return record.Answers(unseen, examples=examples)
+    seen = packed("test_seen", codes)
+    if result.calibration or prepared.shots or prepared.unlabelled:
+        return record.Answers(unseen, seen, examples=examples)
+    found = record.gap_levels(scored.gaps, scored.right)
+    return record.Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
+
+
+def count_class_rows(data: Dataset) -> record.ClassRows:
+    """How many test rows each class has."""
+    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
+    return record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts))
+
+
+def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
+    """The rows of a part, class by class."""
+    rows = data.parts[part]
+    return rows[np.argsort(data.codes[rows], kind="stable")]
+
+
+def evaluate_probabilities(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset
+) -> record.Probabilities:
+    """How far probabilities can be trusted; all None where the model has no temperatures."""
+    if plain.temperatures_ is None:
+        return record.Probabilities()
+    gzsl = record.Confidence(**vars(protocols.confidence(calibrated, data, "gzsl")))
+    if len(data.unseen_classes) == 1:
+        return record.Probabilities(gzsl=gzsl)
+    return record.Probabilities(record.Confidence(**vars(protocols.confidence(plain, data, "zsl"))), gzsl)
+
+
+def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:
+    """The fields of a record that show the model itself, as far as it has what they show."""
+    projection, history = getattr(model, "projection_", None), getattr(model, "history_", None)
+    found: dict[str, Any] = {}
+    if history is not None and len(history.objective):
+        found["convergence"] = thin_objective(history.objective)
+    if projection is not None:
+        found |= {"incoherence": metrics.incoherence(projection), "gram": gram_entries(projection)}
+        if projection.shape[1] == len(data.attribute_names):
+            found["gram_names"] = tuple(data.attribute_names[:GRAM])
+            found["attributes"] = strongest_attributes(model, data)
+    return found
+
+
+def gram_entries(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
+    """The first entries of ŴᵀŴ, Ŵ being W (d, p) with columns of unit length."""
+    first = np.asarray(W, np.float64)[:, :GRAM]
+    length = np.linalg.norm(first, axis=0)
+    unit = first / np.where(length > 0, length, 1.0)
+    return tuple(tuple(round_figure(value) for value in row) for row in (unit.T @ unit).tolist())
+
+
+def thin_objective(objective: NDArray[np.floating]) -> record.ObjectiveCurve:
+    """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
+    values = np.asarray(objective, np.float64)
+    blocks = np.array_split(values, min(POINTS, len(values)))
+    means = [float(block.mean()) for block in blocks]
+    steps = np.cumsum([len(block) for block in blocks]).tolist()
+    finite = [(step, round_figure(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
+    return record.ObjectiveCurve(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
+
+
+def strongest_attributes(model: ZeroShotClassifier, data: Dataset) -> record.Shares:
+    """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
+    rows = data.parts["test_unseen"]
+    landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)
+    labels = data.y[rows]
+    found: dict[str, tuple[tuple[str, float], ...]] = {}
+    for label in data.unseen_classes.tolist():
+        mine = landed[labels == label]
+        if not len(mine):
+            continue
+        mean = mine.mean(axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(mean)) or 1.0
+        places = np.argsort(-mean, kind="stable")[:NEAREST].tolist()
+        found[str(label)] = tuple((str(data.attribute_names[k]), round_figure(mean[k] / length)) for k in places)
+    return found
+
+
+def tried_settings(search: Search) -> record.TriedSettings:
+    """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
+    names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
+    means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
+    scores = [tuple(round_figure(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
+    rows = zip(search.settings, scores, strict=True)
+    return record.TriedSettings(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
+
+
+def frequent_mistakes(result: Result) -> record.Shares:
+    """Class → its most frequent wrong answers, each with its share of the rows of the class."""
+    found = result.mistaken.items()
+    return {str(true): tuple((str(answer), round_figure(share)) for answer, share in wrong) for true, wrong in found}
+
+
+def round_figure(value: float) -> float:
+    """Four digits, which is what a record needs."""
+    return float(f"{value:.4g}")
+
+
+def _round_values(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(f"{value:.6g}") for value in values.tolist())

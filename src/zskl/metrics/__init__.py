@@ -4,10 +4,16 @@ Accuracies are fractions between 0 and 1 and are averaged over classes, so that 
 small one.
 """
 
-from zskl.metrics.accuracy import harmonic_mean, mean_per_class_accuracy, per_class_accuracy, wrong_answers
+from zskl.metrics.accuracy import (
+    coverage_accuracy,
+    expected_calibration_error,
+    harmonic_mean,
+    mean_per_class_accuracy,
+    per_class_accuracy,
+    wrong_answers,
+)
 from zskl.metrics.projections import alignment, incoherence, polarisation
 from zskl.metrics.seen_unseen import Curve, seen_unseen_curve
-from zskl.metrics.uncertainty import coverage_accuracy, expected_calibration_error
 
 __all__ = [
     "Curve",

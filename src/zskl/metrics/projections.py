@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def alignment(K: ArrayLike, L: ArrayLike) -> float:
-    """
-    Alignment ⟨K, L⟩ = Σ_ij K_ij L_ij of two matrices.
+    """Alignment ⟨K, L⟩ = Σ_ij K_ij L_ij of two matrices.
 
     Parameters
     ----------
@@ -37,8 +36,7 @@ def alignment(K: ArrayLike, L: ArrayLike) -> float:
 def polarisation(
     K: ArrayLike, row_labels: ArrayLike, column_labels: ArrayLike | None = None, repulsion: float = 1.0
 ) -> float:
-    """
-    Alignment of a kernel matrix with its labels: Σ_{l_i = l_j} K_ij − λ Σ_{l_i ≠ l_j} K_ij.
+    """Alignment of a kernel matrix with its labels: Σ_{l_i = l_j} K_ij − λ Σ_{l_i ≠ l_j} K_ij.
 
     Parameters
     ----------
@@ -73,8 +71,7 @@ def polarisation(
 
 
 def incoherence(W: ArrayLike) -> float:
-    """
-    How far the columns of a projection are from orthogonal: ‖ŴᵀŴ − I‖²_F.
+    """How far the columns of a projection are from orthogonal: ‖ŴᵀŴ − I‖²_F.
 
     Ŵ is W with columns of unit length. A column of zeros stays zero, and so adds 1.
 

@@ -1,4 +1,8 @@
-"""Rows of scores reduced to the best of both sides, seen and unseen classes, where the scores are: on a device too."""
+"""Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
+
+Every row is reduced to its gap, its best seen score minus its best unseen score, where the scores are: on a device too.
+Sorting the gaps gives all that can happen, so accuracies are exact for every constant, and so is the best constant.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl._arrays import Array, convert_like, is_torch, namespace, to_numpy
-
-# Row gaps -------------------------------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +41,7 @@ class Sides:
 
 def best_scores(scores: Array, sides: Sides) -> Array:
     """(4, ..., n) of each row of scores (..., n, c), where they are: the best seen and the best unseen score, whether
-    its own side is right, and whether all its scores are finite. `told` reads it."""
+    its own side is right, and whether all its scores are finite. `gaps_from_best` reads it."""
     xp = namespace(scores)
     best_seen, seen_right = _best_score(scores, sides.seen, sides.own)
     best_unseen, unseen_right = _best_score(scores, sides.unseen, sides.own)
@@ -48,7 +50,7 @@ def best_scores(scores: Array, sides: Sides) -> Array:
 
 
 def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """What `gaps` says of rows, and whether all scores of each are finite, from their `best_scores`."""
+    """What `row_gaps` says of rows, and whether all scores of each are finite, from their `best_scores`."""
     best_seen, best_unseen = found[0].astype(np.float64), found[1].astype(np.float64)
     largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
     return best_seen - best_unseen, largest, found[2] > 0, found[3] > 0
@@ -57,7 +59,8 @@ def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray
 def _all_finite(S: Array) -> Array:
     """(..., n) whether all scores of a row are finite."""
     if is_torch(S):
-        found: Array = (0 * S).sum(dim=-1) == 0  # 0 times what is not finite is not a number: fewer calls again
+        # 0 times what is not finite is not a number: again fewer calls.
+        found: Array = (0 * S).sum(dim=-1) == 0
         return found
     xp = namespace(S)
     return xp.all(xp.isfinite(S), axis=-1)
@@ -65,21 +68,16 @@ def _all_finite(S: Array) -> Array:
 
 def _best_score(S: Array, columns: Array, own: Array) -> tuple[Array, Array]:
     """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
-    if is_torch(S):  # the same in fewer calls, which take longer than their work
+    # On a device calls take longer than their work: the same in fewer of them.
+    if is_torch(S):
         score, winner = S.index_select(-1, columns).max(dim=-1)
         return score, columns[winner] == own
     xp = namespace(S)
-    part = xp.take(S, columns, axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
+    # `take` leaves rows in one piece, unlike S[..., columns].
+    part = xp.take(S, columns, axis=-1)
     winner = xp.argmax(part, axis=-1)
     score = xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]
     return score, columns[winner] == own
-
-
-# Seen unseen ----------------------------------------------------------------------------------------------------------
-# Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
-#
-# Every row is reduced to its gap, its best seen score minus its best unseen score. Sorting the gaps gives all that can
-# happen, so accuracies are exact for every constant, and so is the best constant.
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +160,7 @@ def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLik
 
     ŷ_i(γ) = argmax_j ( scores[i, j] − γ · seen[j] ),   scores (n, c), candidates (c,) labels, seen (c,) bool
 
-    A point of the curve is one interval between neighbouring gaps of `margins`, see `curves`.
+    A point of the curve is one interval between neighbouring gaps of rows.
 
     Parameters
     ----------
@@ -236,7 +234,7 @@ def row_shares(own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Float
 
 
 def sort_margins(gap: Floats, largest: Floats, right: NDArray[np.bool_], added: tuple[Floats, Floats]) -> Margins:
-    """`margins` from what `gaps` found, and the `shares` of the rows."""
+    """`row_margins` from what `row_gaps` found, and the `row_shares`."""
     moving = np.flatnonzero(right)
     moving = moving[np.argsort(gap[moving], kind="stable")]
     beyond = float(largest.max()) or 1.0
@@ -278,6 +276,18 @@ def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     return constants, np.minimum(lost[:, -1:] - lost, 1.0), np.minimum(gained, 1.0)
 
 
+def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
+    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
+
+    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
+    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
+    """
+    constants, seen, unseen = trace_curves(folds)
+    harmonic = harmonic_means(seen, unseen)  # (F, k)
+    place = highest_place(constants, harmonic.mean(axis=0))
+    return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
+
+
 def highest_place(constants: Floats, figures: Floats) -> int | None:
     """The place of the highest figure, of equals the one whose constant is nearest 0; None if all figures are 0."""
     if figures.max() == 0:
@@ -296,12 +306,7 @@ def _check_scores(
     scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.bool_]]:
     """The scores (n, c), the column (n,) of each row's own class, and which columns (c,) are seen."""
-    S, true, labels, is_seen = (
-        np.asarray(scores),
-        np.asarray(y_true),
-        np.asarray(candidates),
-        np.asarray(seen),
-    )
+    S, true, labels, is_seen = map(np.asarray, (scores, y_true, candidates, seen))
     if true.ndim != 1 or labels.ndim != 1 or is_seen.shape != labels.shape or S.shape != (len(true), len(labels)):
         raise ValueError(
             f"scores have shape {S.shape} for y_true {true.shape}, candidates {labels.shape} and seen "

@@ -26,8 +26,8 @@ from zskl.engines import Engine
 from zskl.estimators import kernel_classifier
 from zskl.experiments import run_folder, sweep, unit
 from zskl.experiments.record import Record
-from zskl.experiments.run_folder import RunFolder, Stored
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.run_folder import RunFolder, StoredRecord
+from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Report, Unit
 from zskl.paper import results
 from zskl.paper.results import (
@@ -292,11 +292,11 @@ class _ObjectiveMeter:
 # The whole evaluation
 
 Tell = Callable[[str], object]
-Load = Callable[[Source], Dataset]
-R = TypeVar("R", bound=Stored)
+Load = Callable[[DatasetSource], Dataset]
+R = TypeVar("R", bound=StoredRecord)
 
 
-class StageDisplay(sweep.Watch, Protocol):
+class StageDisplay(sweep.SweepDisplay, Protocol):
     """Progress of one stage, with each unit that is finished."""
 
     def finished(self, place: int) -> None: ...
@@ -311,7 +311,7 @@ class Order:
     that train there: all others run on the CPU, through the engine."""
 
     parts: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[DatasetSource, ...]
     methods: tuple[str, ...]
     seeds: int
     out: Path
@@ -345,7 +345,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
         problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
         outcome = Outcome(Results((), (), {}))
 
-        def run_stage(name: str, pieces: Sequence[Piece[R]], folder: RunFolder[R]) -> None:
+        def run_stage(name: str, pieces: Sequence[SweepTask[R]], folder: RunFolder[R]) -> None:
             _run_stage(name, pieces, folder, order.engine, outcome, times, show, tell)
 
         try:
@@ -373,7 +373,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
 
 def _run_stage(
     name: str,
-    pieces: Sequence[Piece[R]],
+    pieces: Sequence[SweepTask[R]],
     folder: RunFolder[R],
     engine: Engine | None,
     outcome: Outcome,
@@ -428,10 +428,10 @@ def _describe_machine(device: str | None) -> str:
 
 def _plan_problems(
     order: Order, load: Load, there: Sequence[AnyRecord], tell: Tell
-) -> tuple[list[Problem], list[tuple[Source, Dataset]]]:
+) -> tuple[list[Problem], list[tuple[DatasetSource, Dataset]]]:
     """What there are tables of; and of these what can be run."""
     problems: dict[Problem, None] = {}
-    loaded: list[tuple[Source, Dataset]] = []
+    loaded: list[tuple[DatasetSource, Dataset]] = []
     for source in order.sources:
         known = results.recorded_problems(there, source.name, source.features) or [Problem(source.name, missing=True)]
         try:
@@ -454,11 +454,11 @@ def make_unit(method: str, seed: int, device: str | None) -> Unit:
 
 
 def _evaluation_units(
-    loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
-) -> list[Piece[Record]]:
+    loaded: Sequence[tuple[DatasetSource, Dataset]], methods: Sequence[str], seeds: int, device: str | None
+) -> list[SweepTask[Record]]:
     """The first seed of all methods before the next, and of each seed the slowest methods first."""
     return [
-        Piece(source, data, make_unit(method, seed, device))
+        SweepTask(source, data, make_unit(method, seed, device))
         for seed in range(seeds)
         for method in results.sort_slowest_first(methods)
         if seed in unit.useful_seeds(method, seeds)
@@ -469,12 +469,12 @@ def _evaluation_units(
 def _curve_units(
     make: type[SensitivityUnit] | type[ConvergenceUnit],
     order: Order,
-    loaded: Sequence[tuple[Source, Dataset]],
+    loaded: Sequence[tuple[DatasetSource, Dataset]],
     runs: RunFolder[Record],
     tell: Tell,
-) -> list[Piece[CurveRecord]]:
+) -> list[SweepTask[CurveRecord]]:
     """Units around the setting that validation chose, by zero-shot accuracy, for the lowest seed."""
-    pieces: list[Piece[CurveRecord]] = []
+    pieces: list[SweepTask[CurveRecord]] = []
     for source, data in loaded:
         problem = problem_of(data)
         found = results.select_records([problem], order.methods, order.seeds, runs.done.values(), ()).runs
@@ -485,5 +485,5 @@ def _curve_units(
                 tell(f"{data.name} {method}: no {make.part} without a record of what validation chose")
                 continue
             units = [make(method, seed, choice.setting, order.device) for seed in range(order.seeds)]
-            pieces += [Piece(source, data, one) for one in units]
+            pieces += [SweepTask(source, data, one) for one in units]
     return pieces

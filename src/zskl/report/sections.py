@@ -384,7 +384,7 @@ def protocol_tables(table: Comparison) -> list[Table]:
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
         made.append(_comparison_table(name, title, part, "%", note))
-    _, given = table.parted()
+    _, given = table.split()
     if given is None:
         return made
     note = (
@@ -404,7 +404,7 @@ def difference_tables(table: Comparison) -> list[Table]:
         "Where it includes 0, the two cannot be told apart on these data. Bold: as in the tables above."
     )
     title = "Difference from the highest figure"
-    return [_comparison_table("differences", title, table.parted()[0], "points", note)]
+    return [_comparison_table("differences", title, table.split()[0], "points", note)]
 
 
 def _comparison_table(name: str, title: str, part: Comparison, unit: str, note: str) -> Table:

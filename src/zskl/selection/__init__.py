@@ -3,9 +3,8 @@
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
 from zskl.selection.grid import Edge
-from zskl.selection.method_search import search
 from zskl.selection.search_results import AgainstDefault, Choice, Search
-from zskl.selection.tuning import Tuned, refit, tune
+from zskl.selection.tuning import Tuned, refit, search, tune
 
 __all__ = [
     "AgainstDefault",

@@ -1,336 +1,58 @@
-"""What validation rows say about unlabelled rows: which settings help the held-out classes, and by how much.
-
-Rows that come later may be few, may be of some classes more than of others, and of some not at all. So settings are
-judged by the mean gain over three kinds of validation rows: as they are, uneven, and without half of the held-out
-classes; and again with few rows of each class. More than a few rounds, and balance, bring more where everything is
-even, and do harm where it is not.
-"""
+"""The calibration of a fitted model on validation rows: its constant, its temperatures, and its few-shot settings."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
-from zskl._arrays import make_generator, runs_on_gpu
+from zskl._arrays import make_generator
 from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
-from zskl.estimators._class_means_adapt import AdaptationSettings, Rows, Trial, ValidationBench
+from zskl.estimators._candidates import calibrate_scores
+from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.metrics.seen_unseen import row_margins
-from zskl.selection.class_folds import Fold, Material, check_seen, is_pipeline, last_step, prepare_material
-from zskl.selection.grid_search import Examiner
-from zskl.selection.method_search import transform_folds
-from zskl.selection.search_results import Scored, best_constant, fit_calibration
+from zskl.metrics.seen_unseen import best_constant, row_margins
+from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
+from zskl.selection.grid_search import FoldScorer, choose_engine
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
-# Unlabelled -----------------------------------------------------------------------------------------------------------
-
+log = logging.getLogger(__name__)
+Model = TypeVar("Model", ZeroShotClassifier, "Pipeline")
+Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
+Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n, c), own columns (n,), seen ones (c,)
+FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
+FEW_CANDIDATES = 5  # with fewer, a fold says little
+RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 Figures = NDArray[np.float64]  # one per fold
-ADAPTATION_WEIGHTS, KAPPAS, ROUNDS = (2.0, 5.0, 10.0, 25.0), (20.0, 40.0, 80.0), (3, 5)
-FEW = 5  # rows of a class
-VALUES = 1 << 23  # features of validation rows that are tried together, at most
-UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
-FRONT = 3  # settings that are tried further
-INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
-_KINDS = 8  # stream of the seed
-
-
-def try_unseen_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
-    """Rows of the held-out classes alone, for few rows of a class and for all there are."""
-    found = []
-    for few in _row_densities(benches):
-        thin = [thin_rows(bench, few) for bench in benches]
-        found.append({"per_class": _per_class(thin, new=True), **_best_zero_shot(thin)})
-    return found
-
-
-def try_all_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
-    """Rows of all classes together, for few rows of a class and for all there are."""
-    found = []
-    for few in _row_densities(benches):
-        thin = [thin_rows(bench, few) for bench in benches]
-        found.append({"per_class": _per_class(thin, new=False), **_best_generalised(thin)})
-    return found
-
-
-def shrinkage_values(benches: Sequence[ValidationBench]) -> tuple[float, ...]:
-    """The model's own, and less: rows say more in a space that is whitened more."""
-    own = benches[0].shrinkage
-    plain = float(np.ptp(benches[0].eigenvalues)) == 0.0
-    return (own,) if plain else (own, own / 2, own / 4)
-
-
-def _best_zero_shot(benches: Sequence[ValidationBench]) -> dict[str, Any]:
-    """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
-    parts = [bench.held_out() for bench in benches]
-    kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
-    before = [{name: _accuracy_with(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
-
-    @cache
-    def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
-        pairs = zip(kinds, before, strict=True)
-        return np.array(
-            [np.mean([_accuracy_after(fold[name], how) - old[name] for name in names]) for fold, old in pairs]
-        )
-
-    options = [
-        AdaptationSettings(weight=weight, kappa=kappa, rounds=min(ROUNDS))
-        for weight, kappa in product(ADAPTATION_WEIGHTS, KAPPAS)
-    ]
-    front = _try_front(options, shrinkage_values(parts), lambda how: gains(how, ("even",)))
-    how, found = _best_option(
-        [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], lambda how: gains(how, tuple(kinds[0]))
-    )
-    scored = []
-    for bench, part in zip(benches, parts, strict=True):
-        turned, sums = bench.at(_shrinkage_of(how, bench)), np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
-        sums[bench.new] = part.at(_shrinkage_of(how, part)).adapted(how).sums
-        scored.append((turned.scores(how.weight, how.crowding, sums), bench.own, bench.seen))
-    return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
-
-
-def _best_generalised(benches: Sequence[ValidationBench]) -> dict[str, Any]:
-    """The settings with the best harmonic mean. While rows are shared out, seen classes are calibrated."""
-    plain = [(bench.scores(INDUCTIVE, bench.crowding), bench.own, bench.seen) for bench in benches]
-    constant, before = best_constant([row_margins(*one) for one in plain])
-    options = [
-        AdaptationSettings(
-            weight=weight,
-            kappa=kappa,
-            balance=balance,
-            rounds=min(ROUNDS),
-            shift=constant,
-            crowding=benches[0].crowding,
-        )
-        for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
-    ]
-
-    def scored(how: AdaptationSettings) -> list[Scored]:
-        turned = [bench.at(_shrinkage_of(how, bench)) for bench in benches]
-        return [(b.scores(how.weight, how.crowding, b.adapted(how).sums), b.own, b.seen) for b in turned]
-
-    @cache
-    def gains(how: AdaptationSettings) -> Figures:
-        return best_constant([row_margins(*one) for one in scored(how)])[1] - before
-
-    how, found = _best_option(_try_front(options, shrinkage_values(benches), gains), gains)
-    return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored(how), rough=True)}
-
-
-def _accuracy_with(
-    part: ValidationBench, weight: float, crowding: float, added: NDArray[np.float32] | None = None
-) -> float:
-    return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
-
-
-def _accuracy_after(part: ValidationBench, how: AdaptationSettings) -> float:
-    """Accuracy of these rows after adapting to them."""
-    turned = part.at(_shrinkage_of(how, part))
-    return _accuracy_with(turned, how.weight, how.crowding, turned.adapted(how).sums)
-
-
-def _row_kinds(part: ValidationBench, fold: int) -> dict[str, ValidationBench]:
-    """Rows of a fold's held-out classes: as they are, unevenly many of each class, and of half of the classes."""
-    draw, c = make_generator(0, _KINDS, fold), len(part.seen)
-    rank = draw.permutation(c)
-    uneven = draw.random(len(part.own)) < np.exp(-UNEVEN * rank / c)[part.own]
-    half = (rank < c / 2)[part.own]
-    found = {"even": part}
-    found |= {
-        name: part.some(np.flatnonzero(rows)) for name, rows in (("uneven", uneven), ("half", half)) if rows.any()
-    }
-    return found
-
-
-def _row_densities(benches: Sequence[ValidationBench]) -> tuple[int, ...]:
-    """How many rows of a class to try at most."""
-    most = min(int(np.bincount(bench.own).max()) for bench in benches)
-    many = min(_rows_within(bench) for bench in benches)
-    return (FEW, many) if min(most, many) > 2 * FEW else (many,)
-
-
-def _rows_within(bench: ValidationBench) -> int:
-    """Rows of each class, so that together they do not hold too many values."""
-    counts = np.sort(np.bincount(bench.own, minlength=len(bench.seen)))
-    rows = VALUES // bench.x.shape[1]
-    return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
-
-
-def thin_rows(bench: ValidationBench, few: int) -> ValidationBench:
-    """At most so many rows of each class."""
-    if np.bincount(bench.own).max() <= few:
-        return bench
-    order = make_generator(0, _KINDS, few).permutation(len(bench.own))
-    rank = np.empty(len(order), dtype=np.int64)
-    for column in range(len(bench.seen)):
-        mine = order[bench.own[order] == column]
-        rank[mine] = np.arange(len(mine))
-    return bench.some(np.flatnonzero(rank < few))
-
-
-def _per_class(benches: Sequence[ValidationBench], new: bool) -> float:
-    """Rows for each candidate, on average."""
-    pairs = [(len(b.new_rows), len(b.new)) if new else (len(b.own), len(b.seen)) for b in benches]
-    return float(np.mean([rows / classes for rows, classes in pairs]))
-
-
-def _shrinkage_of(how: AdaptationSettings, bench: ValidationBench) -> float:
-    return bench.shrinkage if how.shrinkage is None else how.shrinkage
-
-
-def _try_front(
-    options: Sequence[AdaptationSettings], shrinkages: Sequence[float], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """The options that are best at the middle shrinkage, tried at the others too: the best of these."""
-    middle, *others = sorted(shrinkages, key=lambda one: abs(one - shrinkages[len(shrinkages) // 2]))
-    tried = _sort_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
-    return _sort_options([*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains)[:FRONT]
-
-
-def _sort_options(
-    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """Best first."""
-    means = np.array([gains(option).mean() for option in options])
-    return [options[place] for place in np.argsort(-means, kind="stable")]
-
-
-def _best_option(
-    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
-) -> tuple[AdaptationSettings, Figures]:
-    found = [gains(option) for option in options]
-    place = int(np.argmax([one.mean() for one in found]))
-    return options[place], found[place]
-
-
-def _summarise_gains(gains: Figures) -> dict[str, float]:
-    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
-    return {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}
-
-
-# Practice -------------------------------------------------------------------------------------------------------------
-# What validation classes say about learning from examples and from unlabelled rows.
-#
-# Held-out classes play the unseen ones. Examples are drawn from their rows and then never scored.
 
 SHOTS, MIDDLE = (1, 2, 5, 10), 5
 DRAWS = 2
 ENOUGH = 60  # rows of a class to judge examples by
 EXAMPLE_WEIGHTS = (1.0, 2.0, 4.0, 8.0)  # n₀
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
-SHOWN = 2  # rows of other classes that are marked as wrong for each class
-_EXAMPLES = 7  # stream of the seed
+MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-
-def validate_teaching(benches: Sequence[ValidationBench]) -> dict[str, Any]:
-    """Everything that a model stores as `practice_`, from the validation rows of each fold."""
-    some = [thin_rows(bench, ENOUGH) for bench in benches]
-    tried = shrinkage_values(some)
-    first = _try_examples(some, MIDDLE, tried)
-    shrinkage = tried if first is None else (float(first["shrinkage"]),)  # one serves all numbers of examples
-    others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
-    examples = {str(k): found for k, found in others.items() if found is not None}
-    return {
-        "examples": examples,
-        "wrong_weight": _choose_wrong_weight(some, examples),
-        "unlabelled": {"unseen": try_unseen_rows(benches), "all": try_all_rows(benches)},
-    }
-
-
-def _try_examples(benches: Sequence[ValidationBench], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
-    """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
-    parts = [bench.held_out() for bench in benches]
-    drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
-    if any(rows is None for fold in drawn for rows in fold):
-        return None
-    options: dict[tuple[float, float, float], list[float]] = {}
-    for shrinkage, (bench, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = bench.at(shrinkage)
-        for rows in fold:
-            assert rows is not None
-            left = np.setdiff1d(np.arange(len(bench.own)), rows)
-            trial = Trial(turned, sum_example_rows(turned, rows), left)
-            for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(bench)):
-                scores = trial.scores(weight, crowding, firm=True)
-                options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
-    best = max(options, key=lambda option: float(np.mean(options[option])))
-    shrinkage, weight, crowding = best
-    scored = []
-    for bench, fold in zip(benches, drawn, strict=True):
-        turned, given = bench.at(shrinkage), bench.new_rows[fold[0]]
-        rows = np.setdiff1d(np.arange(len(bench.own)), given)
-        scores = Trial(turned, sum_example_rows(turned, given), rows).scores(weight, crowding, firm=True)
-        scored.append((scores, bench.own[rows], bench.seen))
-    figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
-    return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
-
-
-def draw_examples(bench: ValidationBench, k: int, draw: int) -> NDArray[np.int64] | None:
-    """k rows of each held-out class that has more; None if fewer than half of the classes do."""
-    rows = []
-    for column in bench.new:
-        mine = np.flatnonzero(bench.own == column)
-        if len(mine) > k:
-            rows.append(make_generator(draw, _EXAMPLES, k, int(column)).permutation(mine)[:k])
-    return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(bench.new) / 2) else None
-
-
-def sum_example_rows(bench: ValidationBench, rows: NDArray[np.int64]) -> Rows:
-    """(c, d) the sums of these rows by their classes."""
-    member = np.zeros((len(bench.seen), len(rows)), np.float32)
-    member[bench.own[rows], np.arange(len(rows))] = 1
-    return member @ bench.x[rows]
-
-
-def _crowding_values(bench: ValidationBench) -> tuple[float, ...]:
-    """The model's own, and less: rows make up for a crowded place."""
-    return (bench.crowding, 0.5 * bench.crowding, 0.0) if bench.crowding else (0.0,)
-
-
-def _choose_wrong_weight(benches: Sequence[ValidationBench], examples: dict[str, Any]) -> float:
-    """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
-    weight = examples["1"]["weight"] if "1" in examples else 2.0
-    accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
-    for bench in benches:
-        scores = Trial(bench, None, bench.new_rows).scores(weight, bench.crowding)
-        shown, columns = [], []
-        for column in bench.new:
-            others = np.flatnonzero(bench.own[bench.new_rows] != column)
-            best = others[np.argsort(-scores[others, column], kind="stable")[:SHOWN]]
-            shown.append(bench.new_rows[best])
-            columns.append(np.full(len(best), column))
-        rows, marked = np.concatenate(shown), np.concatenate(columns)
-        left = np.setdiff1d(bench.new_rows, rows)
-        if not len(left):
-            continue
-        member = np.zeros((len(bench.seen), len(rows)), np.float32)
-        member[marked, np.arange(len(rows))] = 1
-        sums = (member @ bench.x[rows]) / np.maximum(member.sum(axis=1, keepdims=True), 1)
-        for against, found in accuracies.items():
-            scores = Trial(bench, -np.float32(against) * sums, left).scores(weight, bench.crowding)
-            found.append(bench.accuracy(scores, left))
-    if not accuracies[0.0]:
-        return 0.0
-    return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against]))))
-
-
-# Calibration ----------------------------------------------------------------------------------------------------------
-# The constant and the temperatures of a fitted model, and what it learns from examples and unlabelled rows.
-
-Model = TypeVar("Model", ZeroShotClassifier, "Pipeline")
+ADAPTATION_WEIGHTS, KAPPAS, ROUNDS = (2.0, 5.0, 10.0, 25.0), (20.0, 40.0, 80.0), (3, 5)
+FEW_ROWS = 5  # of a class
+VALUES = 1 << 23  # features of validation rows that are tried together, at most
+UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
+FRONT = 3  # settings that are tried further
+INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
+_EXAMPLES, _KINDS = 7, 8  # streams of the seed
 
 
 def calibrate(
@@ -386,53 +108,357 @@ def calibrate(
     check_flag("progress", progress)
     ranker = last_step(model)
     check_is_fitted(ranker)
-    shared = prepare_material(clone(model), X, y, signatures, folds)
+    shared = prepare_fold_data(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
-    if is_pipeline(model):
-        shared = transform_folds(shared)
-    runner = choose_engine(engine, ranker, X)
+    shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     tasks = range(len(shared.folds))
-    bar, judged = ProgressBar("calibration") if progress else None, {}
+    bar, found = ProgressBar("calibration") if progress else None, {}
     try:
-        for place, part in engines.each(_judge_fold, tasks, shared, runner):
-            judged[place] = part
+        for place, part in engines.each(score_fold, tasks, shared, runner):
+            found[place] = part
             if bar is not None:
-                bar(len(judged), len(tasks))
+                bar(len(found), len(tasks))
     finally:
         if bar is not None:
             bar.close()
-    parts = [judged[place] for place in tasks]
-    found = fit_calibration([part.scored for part in parts], constant)
-    ranker.calibration_, ranker.temperatures_ = found["calibration"], found["temperatures"]
-    benches = [part.bench for part in parts if part.bench is not None]
+    parts = [found[place] for place in tasks]
+    fitted = fit_calibration([scored for scored, _ in parts], constant)
+    ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
+    benches = [bench for _, bench in parts if bench is not None]
     if benches:
-        ranker._store_few_shot(validate_teaching(benches))
+        ranker._store_few_shot(choose_few_shot_settings(benches))
     ranker._accept_calibration()
     return model
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What the clone that was fitted on a fold says about its validation rows."""
-
-    scored: Scored
-    bench: ValidationBench | None  # where the method learns from examples and unlabelled rows too
-
-
-def _judge_fold(shared: Material, fold: int) -> Judged:
-    """Scores (n, c) of a fold's validation rows by the estimator fitted on its training rows."""
+def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None]:
+    """Scores (n, c) of a fold's validation rows by the estimator fitted on its training rows; and these rows, to try
+    examples and unlabelled rows on, where the method learns from them."""
     rows = shared.folds[fold].train
     model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
-    examiner = Examiner(shared, fold)
-    scores = examiner.scores(model)
-    return Judged((scores, examiner.own, examiner.is_seen), examiner.bench(model))
+    scorer = FoldScorer(shared, fold)
+    return (scorer.scores(model), scorer.own, scorer.is_seen), scorer.few_shot_rows(model)
 
 
-def choose_engine(engine: Engine | str | None, estimator: ZeroShotClassifier, X: Any) -> Engine | None:
-    """Where runs happen: "auto" is all cores for the CPU and this process for a GPU."""
-    if isinstance(engine, str):
-        if engine != "auto":
-            return Engine(engine)
-        return None if runs_on_gpu(X, getattr(estimator, "device", None)) else Engine()
-    return engine
+def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
+    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
+
+    Temperatures may be `rough`.
+    """
+    harmonic = np.zeros(0)
+    if constant is None:
+        constant, harmonic = best_constant([row_margins(scores, own, seen) for scores, own, seen in scored])
+    mixed = [(calibrate_scores(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
+    return {
+        "calibration": float(constant),
+        "gzsl": float(harmonic.mean()) if len(harmonic) else None,
+        "temperatures": {
+            "seen": fit_temperature([_select_side(*one, wanted=True) for one in scored], "seen", rough),
+            "unseen": fit_temperature([_select_side(*one, wanted=False) for one in scored], "unseen", rough),
+            "mixed": fit_temperature(mixed, "mixed", rough),
+        },
+    }
+
+
+def _select_side(
+    scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool
+) -> tuple[Any, Any]:
+    """Rows and columns of the seen classes alone, or of the others."""
+    columns = np.flatnonzero(seen == wanted)
+    rows = np.flatnonzero(seen[own] == wanted)
+    return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
+
+
+def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rough: bool = False) -> float:
+    """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
+
+    The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
+    than they help, T is the highest in the range, and the log says so. A `rough` T is within 2 % and says nothing.
+    """
+    parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
+    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
+    if spread <= 0:
+        return 1.0
+
+    def loss(log_t: float) -> float:
+        T = spread * np.exp(log_t)
+        return float(np.mean([_negative_log_likelihood(scores / T, own) for scores, own in parts]))
+
+    within = {"xatol": 0.02 if rough else 1e-4}
+    found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
+    if not rough and found.x > np.log(RANGE[1]) - FLAT:
+        log.warning("%s", _flatness_reason(candidates, max(scores.shape[1] for scores, _ in parts)))
+    return float(spread * np.exp(found.x))
+
+
+def _flatness_reason(candidates: str, classes: int) -> str:
+    """Why probabilities will be nearly equal."""
+    few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
+    reason = few if classes < FEW_CANDIDATES else "on validation rows the scores mislead as often as they help"
+    candidates = "seen and unseen" if candidates == "mixed" else candidates
+    return f"probabilities among {candidates} classes will be nearly equal, though their order is right: {reason}"
+
+
+def _negative_log_likelihood(logits: NDArray[np.float64], own: NDArray[np.int64]) -> float:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    mine = np.take_along_axis(shifted, own[:, None], axis=1)[:, 0]
+    return float(np.mean(np.log(np.exp(shifted).sum(axis=1)) - mine))
+
+
+# What validation rows say about learning from a few examples and from unlabelled rows. The held-out classes of a fold
+# play the unseen ones. Examples are drawn from their rows and then never scored.
+
+
+def choose_few_shot_settings(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+    """Everything that a model stores as `practice_`, from the validation rows of each fold."""
+    some = [thin_rows(bench, ENOUGH) for bench in benches]
+    tried = _shrinkage_values(some)
+    first = _try_examples(some, MIDDLE, tried)
+    # One shrinkage serves all numbers of examples, because the space must not depend on them.
+    shrinkage = tried if first is None else (float(first["shrinkage"]),)
+    others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
+    examples = {str(k): found for k, found in others.items() if found is not None}
+    return {
+        "examples": examples,
+        "wrong_weight": _choose_wrong_weight(some, examples),
+        "unlabelled": {"unseen": _try_unseen_rows(benches), "all": _try_all_rows(benches)},
+    }
+
+
+def _try_examples(benches: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
+    """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
+    parts = [bench.select_held_out() for bench in benches]
+    drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
+    if any(rows is None for fold in drawn for rows in fold):
+        return None
+    options: dict[tuple[float, float, float], list[float]] = {}
+    for shrinkage, (bench, fold) in product(tried, list(zip(parts, drawn, strict=True))):
+        turned = bench.with_shrinkage(shrinkage)
+        for rows in fold:
+            assert rows is not None
+            left = np.setdiff1d(np.arange(len(bench.own)), rows)
+            trial = TaughtScores(turned, sum_rows(turned, rows, bench.own[rows]), left)
+            for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(bench)):
+                scores = trial.scores(weight, crowding, by_certainty=True)
+                options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
+    best = max(options, key=lambda option: float(np.mean(options[option])))
+    shrinkage, weight, crowding = best
+    scored = []
+    for bench, fold in zip(benches, drawn, strict=True):
+        turned, given = bench.with_shrinkage(shrinkage), bench.new_rows[fold[0]]
+        rows = np.setdiff1d(np.arange(len(bench.own)), given)
+        scores = TaughtScores(turned, sum_rows(turned, given, bench.own[given]), rows).scores(
+            weight, crowding, by_certainty=True
+        )
+        scored.append((scores, bench.own[rows], bench.seen))
+    figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
+    return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
+
+
+def draw_examples(bench: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
+    """k rows of each held-out class that has more; None if fewer than half of the classes do."""
+    rows = []
+    for column in bench.new:
+        mine = np.flatnonzero(bench.own == column)
+        if len(mine) > k:
+            rows.append(make_generator(draw, _EXAMPLES, k, int(column)).permutation(mine)[:k])
+    return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(bench.new) / 2) else None
+
+
+def sum_rows(bench: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Rows:
+    """(c, d) the sums of these rows by the classes that they are counted for."""
+    member = np.zeros((len(bench.seen), len(rows)), np.float32)
+    member[columns, np.arange(len(rows))] = 1
+    return member @ bench.x[rows]
+
+
+def _crowding_values(bench: FewShotTrial) -> tuple[float, ...]:
+    """The model's own, and less: rows make up for a crowded place."""
+    return (bench.crowding, 0.5 * bench.crowding, 0.0) if bench.crowding else (0.0,)
+
+
+def _choose_wrong_weight(benches: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
+    """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
+    weight = examples["1"]["weight"] if "1" in examples else 2.0
+    accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
+    for bench in benches:
+        scores = TaughtScores(bench, None, bench.new_rows).scores(weight, bench.crowding)
+        shown, columns = [], []
+        for column in bench.new:
+            others = np.flatnonzero(bench.own[bench.new_rows] != column)
+            best = others[np.argsort(-scores[others, column], kind="stable")[:MARKED]]
+            shown.append(bench.new_rows[best])
+            columns.append(np.full(len(best), column))
+        rows, marked = np.concatenate(shown), np.concatenate(columns)
+        left = np.setdiff1d(bench.new_rows, rows)
+        if not len(left):
+            continue
+        counts = np.bincount(marked, minlength=len(bench.seen)).astype(np.float32)
+        means = np.asarray(sum_rows(bench, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
+        for against, found in accuracies.items():
+            scores = TaughtScores(bench, -np.float32(against) * means, left).scores(weight, bench.crowding)
+            found.append(bench.accuracy(scores, left))
+    if not accuracies[0.0]:
+        return 0.0
+    return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against]))))
+
+
+# Unlabelled rows that come later may be few, of some classes more than of others, and of some not at all. So settings
+# are judged by the mean gain over three kinds of validation rows: as they are, uneven, and without half of the held-out
+# classes; and again with few rows of each class. More than a few rounds, and balance, bring more where everything is
+# even, and do harm where it is not.
+
+
+def _try_unseen_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
+    """Rows of the held-out classes alone, for few rows of a class and for all there are."""
+    found = []
+    for thin in _row_densities(benches):
+        rows = float(np.mean([len(bench.new_rows) / len(bench.new) for bench in thin]))
+        found.append({"per_class": rows, **_best_zero_shot(thin)})
+    return found
+
+
+def _try_all_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
+    """Rows of all classes together, for few rows of a class and for all there are."""
+    found = []
+    for thin in _row_densities(benches):
+        rows = float(np.mean([len(bench.own) / len(bench.seen) for bench in thin]))
+        found.append({"per_class": rows, **_best_generalised(thin)})
+    return found
+
+
+def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+    """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
+    parts = [bench.select_held_out() for bench in benches]
+    kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
+    before = [{name: _accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
+
+    @cache
+    def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
+        pairs = zip(kinds, before, strict=True)
+        return np.array([np.mean([_accuracy_after(fold[one], how) - old[one] for one in names]) for fold, old in pairs])
+
+    options = [
+        AdaptationSettings(weight=weight, kappa=kappa, rounds=min(ROUNDS))
+        for weight, kappa in product(ADAPTATION_WEIGHTS, KAPPAS)
+    ]
+    front = _try_front(options, _shrinkage_values(parts), lambda how: gains(how, ("even",)))
+    how, found = _best_option(
+        [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], lambda how: gains(how, tuple(kinds[0]))
+    )
+    scored = []
+    for bench, part in zip(benches, parts, strict=True):
+        sums = np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
+        sums[bench.new] = _whiten(part, how).adapt(how).sums
+        scored.append((_whiten(bench, how).scores(how.weight, how.crowding, sums), bench.own, bench.seen))
+    return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
+
+
+def _best_generalised(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+    """The settings with the best harmonic mean. While rows are shared out, seen classes are calibrated."""
+    plain = [(bench.scores(INDUCTIVE, bench.crowding), bench.own, bench.seen) for bench in benches]
+    constant, before = best_constant([row_margins(*one) for one in plain])
+    options = [
+        AdaptationSettings(weight, kappa, balance, min(ROUNDS), constant, benches[0].crowding)
+        for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
+    ]
+
+    def score(how: AdaptationSettings) -> list[Scored]:
+        turned = [_whiten(bench, how) for bench in benches]
+        return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
+
+    @cache
+    def gains(how: AdaptationSettings) -> Figures:
+        return best_constant([row_margins(*one) for one in score(how)])[1] - before
+
+    how, found = _best_option(_try_front(options, _shrinkage_values(benches), gains), gains)
+    return {**asdict(how), **_summarise_gains(found), **fit_calibration(score(how), rough=True)}
+
+
+def _accuracy_after(part: FewShotTrial, how: AdaptationSettings) -> float:
+    """Accuracy of these rows after adapting to them."""
+    turned = _whiten(part, how)
+    return _accuracy(turned, how.weight, how.crowding, turned.adapt(how).sums)
+
+
+def _accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
+    return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
+
+
+def _whiten(bench: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
+    return bench.with_shrinkage(bench.shrinkage if how.shrinkage is None else how.shrinkage)
+
+
+def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
+    """Rows of a fold's held-out classes: as they are, unevenly many of each class, and of half of the classes."""
+    draw, c = make_generator(0, _KINDS, fold), len(part.seen)
+    rank = draw.permutation(c)
+    uneven = draw.random(len(part.own)) < np.exp(-UNEVEN * rank / c)[part.own]
+    half = (rank < c / 2)[part.own]
+    kinds = {"uneven": uneven, "half": half}
+    return {"even": part} | {name: part.select_rows(np.flatnonzero(rows)) for name, rows in kinds.items() if rows.any()}
+
+
+def _row_densities(benches: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
+    """The validation rows with few rows of a class, and with as many as there are or as fit."""
+    most = min(int(np.bincount(bench.own).max()) for bench in benches)
+    many = min(_rows_within(bench) for bench in benches)
+    limits = (FEW_ROWS, many) if min(most, many) > 2 * FEW_ROWS else (many,)
+    return [[thin_rows(bench, limit) for bench in benches] for limit in limits]
+
+
+def _rows_within(bench: FewShotTrial) -> int:
+    """Rows of each class, so that together they do not hold too many values."""
+    counts = np.sort(np.bincount(bench.own, minlength=len(bench.seen)))
+    rows = VALUES // bench.x.shape[1]
+    return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
+
+
+def thin_rows(bench: FewShotTrial, few: int) -> FewShotTrial:
+    """At most so many rows of each class."""
+    if np.bincount(bench.own).max() <= few:
+        return bench
+    order = make_generator(0, _KINDS, few).permutation(len(bench.own))
+    rank = np.empty(len(order), dtype=np.int64)
+    for column in range(len(bench.seen)):
+        mine = order[bench.own[order] == column]
+        rank[mine] = np.arange(len(mine))
+    return bench.select_rows(np.flatnonzero(rank < few))
+
+
+def _shrinkage_values(benches: Sequence[FewShotTrial]) -> tuple[float, ...]:
+    """The model's own, and less: rows say more in a space that is whitened more."""
+    own = benches[0].shrinkage
+    plain = float(np.ptp(benches[0].eigenvalues)) == 0.0
+    return (own,) if plain else (own, own / 2, own / 4)
+
+
+def _try_front(
+    options: Sequence[AdaptationSettings], shrinkages: Sequence[float], gains: Callable[[AdaptationSettings], Figures]
+) -> list[AdaptationSettings]:
+    """The options that are best at the middle shrinkage, tried at the others too: the best of these."""
+    middle, *others = sorted(shrinkages, key=lambda one: abs(one - shrinkages[len(shrinkages) // 2]))
+    tried = _sort_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
+    return _sort_options([*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains)[:FRONT]
+
+
+def _sort_options(
+    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
+) -> list[AdaptationSettings]:
+    """Best first."""
+    means = np.array([gains(option).mean() for option in options])
+    return [options[place] for place in np.argsort(-means, kind="stable")]
+
+
+def _best_option(
+    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
+) -> tuple[AdaptationSettings, Figures]:
+    found = [gains(option) for option in options]
+    place = int(np.argmax([one.mean() for one in found]))
+    return options[place], found[place]
+
+
+def _summarise_gains(gains: Figures) -> dict[str, float]:
+    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
+    return {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}

@@ -1,10 +1,10 @@
-"""Class-disjoint validation folds inside the training rows."""
+"""Class-disjoint validation folds inside the training rows, and all that a search on them shares."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -26,9 +26,7 @@ from zskl.signatures.table import SignatureTable, to_labels
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
-# Class folds ----------------------------------------------------------------------------------------------------------
-
+Rows = NDArray[np.int64]
 SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
 _CLASSES, _ROWS = range(2)  # streams of the seed
 
@@ -125,11 +123,14 @@ def folds(
         if not len(y):
             raise ValueError("folds of no rows: expected the labels of the training rows")
     codes = np.unique(y, return_inverse=True)[1]
-    pairs = own or [_rows_without(codes, held) for held in _hold_out_classes(int(codes.max()) + 1, n_folds, seed)]
+    pairs = own
+    if not own:
+        masks = [np.isin(codes, held) for held in _hold_out_classes(int(codes.max()) + 1, n_folds, seed)]
+        pairs = [(np.flatnonzero(~held), np.flatnonzero(held)) for held in masks]
     return [_make_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
 
 
-def _dataset_folds(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _dataset_folds(data: Dataset, trainval: Rows) -> list[tuple[Rows, Rows]]:
     """(train, val) positions within trainval of each fold that the dataset has, by number."""
     position = np.full(len(data.y), -1, dtype=np.int64)
     position[trainval] = np.arange(len(trainval))
@@ -137,28 +138,22 @@ def _dataset_folds(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDA
     return [(position[data.parts[f"{name}_train"]], position[data.parts[f"{name}_val"]]) for name in names]
 
 
-def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
+def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[Rows]:
     if classes < 2 * LEAST_HELD:
         raise TooFewRows(
             f"the training rows are of {classes} class(es): validation holds out {LEAST_HELD} of them and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
-    if classes < LEAST_SEEN:  # a third would be a single class: hold out pairs, a different one in each fold
+    # A third of so few would be a single class: hold out pairs instead, a different one in each fold.
+    if classes < LEAST_SEEN:
         pairs = make_generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
         return [pairs[k % len(pairs)] for k in range(n_folds)]
-    turns = [make_generator(seed, _CLASSES, turn) for turn in range(-(-n_folds // FOLDS))]
-    held = [val for draw in turns for _, val in hold_out_thirds(np.arange(classes), draw)]
+    generators = [make_generator(seed, _CLASSES, number) for number in range(-(-n_folds // FOLDS))]
+    held = [val for generator in generators for _, val in hold_out_thirds(np.arange(classes), generator)]
     return held[:n_folds]
 
 
-def _rows_without(codes: NDArray[np.int64], held: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    away = np.isin(codes, held)
-    return np.flatnonzero(~away), np.flatnonzero(away)
-
-
-def _make_fold(
-    codes: NDArray[np.int64], train: NDArray[np.int64], val: NDArray[np.int64], share: float, seed: int, k: int
-) -> Fold:
+def _make_fold(codes: Rows, train: Rows, val: Rows, share: float, seed: int, k: int) -> Fold:
     kept, seen = [], []
     for code in np.unique(codes[train]):
         rows = make_generator(seed, _ROWS, k, int(code)).permutation(np.sort(train[codes[train] == code]))
@@ -168,16 +163,12 @@ def _make_fold(
     return Fold(np.sort(np.concatenate(kept)), np.sort(np.concatenate(seen)), np.sort(val))
 
 
-# Material -------------------------------------------------------------------------------------------------------------
-# What every run of a search shares: checked training rows, the signatures of their classes, and folds that fit.
-
-
 @dataclass(frozen=True)
-class Material:
+class FoldData:
     """The estimator, the training rows, the signatures of their classes, and the folds.
 
-    Of a pipeline's last step `prepared` has the rows of each fold, to train on and to validate on, as the steps before
-    it hand them over; X is then what it trains on in the first.
+    For the last step of a pipeline, `transformed` has the rows of each fold to train on and to validate on, as the
+    steps before it hand them over; X is then what it trains on in the first fold.
     """
 
     estimator: Any  # a ZeroShotClassifier, or a pipeline that ends in one
@@ -185,35 +176,37 @@ class Material:
     y: NDArray[Any]  # (n,)
     table: SignatureTable
     folds: Sequence[Fold]
-    prepared: tuple[tuple[Any, Any], ...] = ()
+    transformed: tuple[tuple[Any, Any], ...] = ()
 
     def training(self, fold: int) -> Any:
         """The rows that a fold trains on."""
-        return self.prepared[fold][0] if self.prepared else take_rows(self.X, self.folds[fold].train)
+        return self.transformed[fold][0] if self.transformed else take_rows(self.X, self.folds[fold].train)
 
     def validation(self, fold: int) -> Any:
         """The rows that it validates on: those of trained classes, then those of held-out ones."""
-        return self.prepared[fold][1] if self.prepared else take_rows(self.X, self.folds[fold].validation)
+        return self.transformed[fold][1] if self.transformed else take_rows(self.X, self.folds[fold].validation)
 
 
-def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+def take_rows(X: Any, rows: Rows) -> Any:
     """Rows of an array, a tensor, a data frame or a list of rows."""
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
     if hasattr(X, "iloc"):
         return X.iloc[rows]
-    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
+    # The rows of a fold are read-only, and PyTorch wants indices that it could write to.
+    return X[rows.copy() if is_torch(X) else rows]
 
 
-def prepare_material(
+def prepare_fold_data(
     estimator: ZeroShotClassifier | Pipeline, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
-) -> Material:
+) -> FoldData:
     """Check training rows, signatures and folds; keep only the signatures of the classes in y."""
     last = last_step(estimator)
     if table is None:
         raise ValueError("signatures is None: expected a table, because selection holds classes out and describes them")
-    X = X.tocsr() if issparse(X) else X  # whose rows can be taken
-    rows = X if last is estimator else np.zeros((_count_rows(X), 1))  # the first step of a pipeline checks its own
+    X = X.tocsr() if issparse(X) else X  # other sparse formats cannot be indexed by rows
+    # The first step of a pipeline checks its own rows; here only their number matters.
+    rows = X if last is estimator else np.zeros((X.shape[0] if hasattr(X, "shape") else len(X), 1))
     labels = check_training(clone(last), rows, y)[1]
     classes = np.unique(labels)
     described = tables.read_table(table, classes)
@@ -225,23 +218,8 @@ def prepare_material(
     else:
         chosen = folds(given) if isinstance(given, Dataset) else _check_folds(given)
     for fold in chosen:
-        _check_material(fold, labels)
-    return Material(estimator, X, labels, described.select(classes), chosen)
-
-
-def is_pipeline(estimator: Any) -> TypeGuard[Pipeline]:
-    """Whether this is a pipeline of scikit-learn. Most are not, and to import its module takes long."""
-    module = sys.modules.get("sklearn.pipeline")  # whoever has made a pipeline has imported it
-    return module is not None and isinstance(estimator, module.Pipeline)
-
-
-def last_step(estimator: Any) -> ZeroShotClassifier:
-    """The estimator of a pipeline that ranks classes, or the estimator itself."""
-    last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
-    if not isinstance(last, ZeroShotClassifier):
-        where = "the last step of the pipeline" if last is not estimator else "estimator"
-        raise ValueError(f"{where} is a {type(last).__name__}: expected an estimator of zskl")
-    return last
+        _check_fold(fold, labels)
+    return FoldData(estimator, X, labels, described.select(classes), chosen)
 
 
 def check_seen(folds: Sequence[Fold]) -> None:
@@ -263,7 +241,7 @@ def _check_folds(given: Any) -> list[Fold]:
     return found
 
 
-def _check_material(fold: Fold, labels: NDArray[Any]) -> None:
+def _check_fold(fold: Fold, labels: NDArray[Any]) -> None:
     rows = np.concatenate([fold.train, fold.val_seen, fold.val_unseen])
     if rows.min() < 0 or rows.max() >= len(labels):
         raise ValueError(
@@ -282,5 +260,52 @@ def _check_material(fold: Fold, labels: NDArray[Any]) -> None:
         )
 
 
-def _count_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def is_pipeline(estimator: Any) -> TypeGuard[Pipeline]:
+    """Whether this is a pipeline of scikit-learn, without importing its module, which is slow."""
+    # Whoever has made a pipeline has imported it.
+    module = sys.modules.get("sklearn.pipeline")
+    return module is not None and isinstance(estimator, module.Pipeline)
+
+
+def last_step(estimator: Any) -> ZeroShotClassifier:
+    """The estimator of a pipeline that ranks classes, or the estimator itself."""
+    last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
+    if not isinstance(last, ZeroShotClassifier):
+        where = "the last step of the pipeline" if last is not estimator else "estimator"
+        raise ValueError(f"{where} is a {type(last).__name__}: expected an estimator of zskl")
+    return last
+
+
+def transform_folds(shared: FoldData) -> FoldData:
+    """The data of a pipeline's last step: every fold as the transformers, fitted on its training rows, hand it over."""
+    if not is_pipeline(shared.estimator):
+        return shared
+    parts = []
+    for fold in shared.folds:
+        transformers = _transformers(clone(shared.estimator))
+        train, validation = take_rows(shared.X, fold.train), take_rows(shared.X, fold.validation)
+        if transformers is not None:
+            train = transformers.fit_transform(train, shared.y[fold.train])
+            validation = transformers.transform(validation)
+        parts.append((train, validation))
+    return replace(shared, estimator=clone(last_step(shared.estimator)), X=parts[0][0], transformed=tuple(parts))
+
+
+def clone_with_settings(pipeline: Pipeline, setting: Mapping[str, Any]) -> Pipeline:
+    """A clone of the pipeline with these settings; estimators among them are cloned too."""
+    changed: Pipeline = clone(pipeline).set_params(**{name: clone(one, safe=False) for name, one in setting.items()})
+    return changed
+
+
+def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, signatures: Any, callback: Any = None) -> Pipeline:
+    """Fit all steps of a pipeline, in place; only the last one is shown signatures."""
+    transformers, name, last = _transformers(pipeline), pipeline.steps[-1][0], last_step(pipeline)
+    if transformers is not None:
+        X = transformers.fit_transform(X, y)
+    last.fit(X, y, signatures, callback=callback)
+    pipeline.steps = [*([] if transformers is None else transformers.steps), (name, last)]
+    return pipeline
+
+
+def _transformers(pipeline: Pipeline) -> Pipeline | None:
+    return pipeline[:-1] if len(pipeline.steps) > 1 else None

@@ -1,4 +1,4 @@
-"""Grids → settings → groups that one fit serves."""
+"""Grids of settings: their combinations, groups that one fit serves, and steps beyond an edge of what was tried."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from sklearn.base import clone
 from zskl._validation import suggest
 from zskl.estimators.base import ZeroShotClassifier
 
-# Grid -----------------------------------------------------------------------------------------------------------------
-
 Grid = Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]
+Setting = Mapping[str, Any]
+Bounds = Mapping[str, tuple[float, float]]  # setting → lowest and highest value that a grid may be extended to
+SIDES = ("lowest", "highest")
+DIGITS = 4  # of a value that is not in the grid
+ROUNDING = 1e-9  # values that differ by less, of their size, are the same: 0.3 and 3 * 0.1
 
 
 def expand_grid(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
@@ -49,10 +52,20 @@ def expand_grid(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any
     return list(unique.values())
 
 
+def setting_values(name: str, values: Any) -> list[Any]:
+    """The values of one setting in a grid, as a list."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        return [values]
+    found = list(values)
+    if not found:
+        raise ValueError(f"the grid has no value for {name!r}: give at least one, or leave the name out")
+    return found
+
+
 def combine_values(part: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     """Every choice of one value for each name, in the order of scikit-learn's `ParameterGrid`: names by the alphabet.
 
-    >>> list(combined({"b": [1, 2], "a": [3]}))
+    >>> list(combine_values({"b": [1, 2], "a": [3]}))
     [{'a': 3, 'b': 1}, {'a': 3, 'b': 2}]
     """
     names = sorted(part)
@@ -84,29 +97,6 @@ def group_settings(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -
         names = sorted(name for name in setting if name in free)
         groups.setdefault(repr((fixed, names)), []).append(place)
     return list(groups.values())
-
-
-def setting_values(name: str, values: Any) -> list[Any]:
-    """The values of one setting in a grid, as a list."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        return [values]
-    found = list(values)
-    if not found:
-        raise ValueError(f"the grid has no value for {name!r}: give at least one, or leave the name out")
-    return found
-
-
-# Edges ----------------------------------------------------------------------------------------------------------------
-# Choices at the edge of a grid: the step that leads further, how far it may go, and what stays at an edge.
-#
-# A choice at the edge of what was tried says only that the best value may lie beyond. So the grid is continued there
-# by its own step, until the choice is inside or a bound is reached.
-
-Setting = Mapping[str, Any]
-Bounds = Mapping[str, tuple[float, float]]  # setting → lowest and highest value that a grid may be extended to
-SIDES = ("lowest", "highest")
-DIGITS = 4  # of a value that is not in the grid
-ROUNDING = 1e-9  # values that differ by less, of their size, are the same: 0.3 and 3 * 0.1
 
 
 @dataclass(frozen=True)
@@ -219,8 +209,12 @@ def _are_whole(values: Sequence[float]) -> bool:
     return all(isinstance(one, int | np.integer) for one in values)
 
 
-class Reach:
-    """How far the numbers of a grid go, and how far they may."""
+class GridRange:
+    """How far the numbers of a grid go, and how far they may.
+
+    A choice at the edge of what was tried says only that the best value may lie beyond. So the grid is continued there
+    by its own step, until the choice is inside or a bound is reached.
+    """
 
     def __init__(self, estimator: ZeroShotClassifier, settings: Sequence[Setting], bounds: Bounds) -> None:
         self.estimator = estimator
@@ -228,80 +222,71 @@ class Reach:
         found = {name: [setting[name] for setting in settings if name in setting] for name in names}
         numbers = {name: _distinct_values(values) for name, values in found.items() if all(map(is_number, values))}
         self.values = {name: values for name, values in numbers.items() if len(values) > 1}  # rising
-        self.bounds = {
-            name: _match_type(bounds[name], values) for name, values in self.values.items() if name in bounds
-        }
+        self.bounds = {name: _match_type(bounds[name], own) for name, own in self.values.items() if name in bounds}
         for name, ends in self.bounds.items():
             for end in ends:
                 check_grid(estimator, {**settings[0], name: end})
+        # A stack on a GPU serves more settings than a fit on a CPU, but must not try more.
         on_any_device = copy_with_setting(estimator, {"device": None}) if hasattr(estimator, "device") else estimator
-        self.free = on_any_device._free_settings(np.empty((0, 0)))  # a stack of a GPU must not try more than a CPU
+        self.free = on_any_device._free_settings(np.empty((0, 0)))
 
     def edges(self, settings: Sequence[Setting]) -> dict[int, tuple[Edge, ...]]:
         """For each place with a number at an edge these numbers, and what kept the search from going on."""
-        lines = _Lines(settings, self.values)
-        found = {}
-        for place, setting in enumerate(settings):
-            mine = tuple(
-                Edge(name, value, side, self._limit(name, value, side))
-                for name, value, side in self._open(setting, lines)
-            )
-            if mine:
-                found[place] = mine
-        return found
+        tried = self._tried_ends(settings)
+        found = {place: tuple(self._open_edges(setting, tried)) for place, setting in enumerate(settings)}
+        return {place: edges for place, edges in found.items() if edges}
 
-    def steps(self, settings: Sequence[Setting], places: Sequence[int]) -> list[dict[str, Any]]:
+    def next_settings(self, settings: Sequence[Setting], places: Sequence[int]) -> list[dict[str, Any]]:
         """The settings at these places one step further in each number that is at an edge.
 
-        The values of each other free setting ride along: the same fit serves them.
+        The values of each other free setting come along: the same fit serves them.
         """
-        lines = _Lines(settings, self.values)
-        tried = set(map(self._effect, settings))
+        tried, effects = self._tried_ends(settings), set(map(self._effect, settings))
         new: dict[str, dict[str, Any]] = {}
         for place in dict.fromkeys(places):
             best = settings[place]
-            for name, value, side in self._open(best, lines):
-                to = next_value(self.values[name], value, side, self.bounds[name]) if name in self.bounds else None
-                if to is None:
-                    continue
-                for setting in settings:
-                    if setting.get(name) == value and self._rides(setting, best):
-                        one = {**setting, name: to}
-                        new.setdefault(self._effect(one), one)
-        return [setting for key, setting in new.items() if key not in tried]
+            for edge in self._open_edges(best, tried):
+                name, bounds = edge.name, self.bounds.get(edge.name)
+                to = None if bounds is None else next_value(self.values[name], edge.value, edge.side, bounds)
+                for setting in settings if to is not None else ():
+                    if setting.get(name) == edge.value and self._same_fit(setting, best):
+                        further = {**setting, name: to}
+                        new.setdefault(self._effect(further), further)
+        return [setting for effect, setting in new.items() if effect not in effects]
 
-    def _open(self, setting: Setting, lines: _Lines) -> Iterator[tuple[str, float, str]]:
-        """(name, value, side) of each number beyond which nothing was tried with these other values."""
+    def _tried_ends(self, settings: Sequence[Setting]) -> dict[tuple[str, str], tuple[float, float]]:
+        """The lowest and highest value tried of each name, beside equal values of all others."""
+        found: dict[tuple[str, str], tuple[float, float]] = {}
+        for setting in settings:
+            for name in self.values:
+                # A default may be None, such as that of a seed.
+                if is_number(setting.get(name)):
+                    key, value = (name, _other_values(setting, name)), setting[name]
+                    low, high = found.get(key, (value, value))
+                    found[key] = min(low, value), max(high, value)
+        return found
+
+    def _open_edges(self, setting: Setting, tried: Mapping[tuple[str, str], tuple[float, float]]) -> Iterator[Edge]:
+        """Each number beyond which nothing was tried with these other values, with the bound where it is at one."""
         for name, values in self.values.items():
             if not is_number(setting.get(name)):
                 continue
             value = setting[name]
-            ends = [
-                side
-                for side, out in zip(SIDES, (_at_most(value, values[0]), _at_most(values[-1], value)), strict=True)
-                if out
-            ]
-            for side in ends:
-                lowest, highest = lines.ends(name, setting)
-                last = _at_most(value, lowest) if side == SIDES[0] else _at_most(highest, value)
-                if last and self._counts(setting, name, values[-1] if side == SIDES[0] else values[0]):
-                    yield name, value, side
+            lowest, highest = tried[name, _other_values(setting, name)]
+            low, high = self.bounds.get(name, (-math.inf, math.inf))
+            if _at_most(value, min(values[0], lowest)) and self._matters(setting, name, values[-1]):
+                yield Edge(name, value, SIDES[0], low if _at_most(value, low) else None)
+            if _at_most(max(values[-1], highest), value) and self._matters(setting, name, values[0]):
+                yield Edge(name, value, SIDES[1], high if _at_most(high, value) else None)
 
-    def _counts(self, setting: Setting, name: str, other: float) -> bool:
+    def _matters(self, setting: Setting, name: str, other: float) -> bool:
         """Whether another value of a name changes anything beside the other settings."""
         return self._effect(setting) != self._effect({**setting, name: other})
 
     def _effect(self, setting: Setting) -> str:
         return repr(copy_with_setting(self.estimator, setting)._effective_settings())
 
-    def _limit(self, name: str, value: float, side: str) -> float | None:
-        """The bound, where the value is at it."""
-        low, high = self.bounds.get(name, (-math.inf, math.inf))
-        if side == SIDES[0]:
-            return low if _at_most(value, low) else None
-        return high if _at_most(high, value) else None
-
-    def _rides(self, setting: Setting, best: Setting) -> bool:
+    def _same_fit(self, setting: Setting, best: Setting) -> bool:
         """Whether two settings are the same, or differ in one free name."""
         if setting.keys() != best.keys():
             return False
@@ -309,21 +294,5 @@ class Reach:
         return not different or (len(different) == 1 and different[0] in self.free)
 
 
-class _Lines:
-    """The lowest and highest value tried of each name, beside equal values of all others."""
-
-    def __init__(self, settings: Sequence[Setting], names: Mapping[str, object]) -> None:
-        self._ends: dict[tuple[str, str], tuple[float, float]] = {}
-        for setting in settings:
-            for name in names:
-                if is_number(setting.get(name)):  # a default may be none, as that of a seed
-                    key, value = (name, _line_key(setting, name)), setting[name]
-                    low, high = self._ends.get(key, (value, value))
-                    self._ends[key] = min(low, value), max(high, value)
-
-    def ends(self, name: str, setting: Setting) -> tuple[float, float]:
-        return self._ends[name, _line_key(setting, name)]
-
-
-def _line_key(setting: Setting, without: str | None = None) -> str:
+def _other_values(setting: Setting, without: str) -> str:
     return repr(sorted((name, value) for name, value in setting.items() if name != without))

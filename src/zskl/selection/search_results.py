@@ -1,156 +1,23 @@
-"""The temperature T at which softmax(scores / T) fits validation rows best."""
+"""What a search found: the figures of every setting on every fold, and the rules by which one setting is chosen."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 
 from zskl._validation import check_option
-from zskl.estimators._candidates import calibrate_scores
-from zskl.metrics.seen_unseen import Margins, harmonic_means, highest_place, row_margins, trace_curves
+from zskl.metrics.seen_unseen import Margins, best_constant, harmonic_means
 from zskl.selection.class_folds import Fold, check_seen
 from zskl.selection.grid import Edge
 
-# Temperatures ---------------------------------------------------------------------------------------------------------
-
-log = logging.getLogger(__name__)
-Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
-FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
-FEW = 5  # candidates: with fewer, a fold says little
-RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
-
-
-def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rough: bool = False) -> float:
-    """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
-
-    The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
-    than they help, T is the highest in the range, and the log says so. A `rough` T is within 2 % and says nothing.
-    """
-    parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
-    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
-    if spread <= 0:
-        return 1.0
-
-    def loss(log_t: float) -> float:
-        return float(
-            np.mean([_negative_log_likelihood(scores / (spread * np.exp(log_t)), own) for scores, own in parts])
-        )
-
-    within = {"xatol": 0.02 if rough else 1e-4}
-    found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
-    if not rough and found.x > np.log(RANGE[1]) - FLAT:
-        log.warning("%s", _flatness_reason(candidates, max(scores.shape[1] for scores, _ in parts)))
-    return float(spread * np.exp(found.x))
-
-
-def _flatness_reason(candidates: str, classes: int) -> str:
-    """Why probabilities will be nearly equal."""
-    few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
-    reason = few if classes < FEW else "on validation rows the scores mislead as often as they help"
-    candidates = "seen and unseen" if candidates == "mixed" else candidates
-    return f"probabilities among {candidates} classes will be nearly equal, though their order is right: {reason}"
-
-
-def _negative_log_likelihood(logits: NDArray[np.float64], own: NDArray[np.int64]) -> float:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    mine = np.take_along_axis(shifted, own[:, None], axis=1)[:, 0]
-    return float(np.mean(np.log(np.exp(shifted).sum(axis=1)) - mine))
-
-
-# Constant -------------------------------------------------------------------------------------------------------------
-# The calibration constant that is best over all folds, and the temperatures that go with it.
-
-Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n, c), own columns (n,), seen ones (c,)
-
-
-def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
-    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
-
-    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
-    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
-    """
-    constants, seen, unseen = trace_curves(folds)
-    harmonic = harmonic_means(seen, unseen)  # (F, k)
-    place = highest_place(constants, harmonic.mean(axis=0))
-    return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
-
-
-def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
-    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
-
-    Temperatures may be `rough`.
-    """
-    harmonic = np.zeros(0)
-    if constant is None:
-        constant, harmonic = best_constant([row_margins(scores, own, seen) for scores, own, seen in scored])
-    mixed = [(calibrate_scores(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
-    return {
-        "calibration": float(constant),
-        "gzsl": float(harmonic.mean()) if len(harmonic) else None,
-        "temperatures": {
-            "seen": fit_temperature([_select_side(*one, wanted=True) for one in scored], "seen", rough),
-            "unseen": fit_temperature([_select_side(*one, wanted=False) for one in scored], "unseen", rough),
-            "mixed": fit_temperature(mixed, "mixed", rough),
-        },
-    }
-
-
-def _select_side(
-    scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool
-) -> tuple[Any, Any]:
-    """Rows and columns of the seen classes alone, or of the others."""
-    columns = np.flatnonzero(seen == wanted)
-    rows = np.flatnonzero(seen[own] == wanted)
-    return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
-
-
-# Steadiness -----------------------------------------------------------------------------------------------------------
-# When figures on folds, or from seeds, are so far apart that their mean says little.
-
+SCORINGS = ("zsl", "gzsl")
+FIGURES = ("zsl", "gzsl", "seen", "unseen", "constants")  # what a search has of each setting
 POINTS, SHARE = 0.05, 0.2  # a standard deviation above both, the second of the mean, is wide
-EQUAL = 0.005  # a wide setting gives way to the best steady one whose mean is at most this far below
-
-
-def is_wide(figures: ArrayLike) -> NDArray[np.bool_]:
-    """For accuracies (..., k) whether the k of each row are wide apart; a single one never is."""
-    values = np.asarray(figures, np.float64)
-    if values.shape[-1] < 2:
-        return np.zeros(values.shape[:-1], np.bool_)
-    finite = np.where(np.isfinite(values), values, 0.0)  # of a setting that diverged
-    found: NDArray[np.bool_] = finite.std(axis=-1, ddof=1) > np.maximum(POINTS, SHARE * finite.mean(axis=-1))
-    return found
-
-
-def prefer_steady(
-    ranking: NDArray[np.int64], means: NDArray[np.float64], unsteady: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """A ranking whose first, if it is not steady, gives way to the best steady one that is nearly as good."""
-    first = ranking[0]
-    if not unsteady[first]:
-        return ranking
-    for place, candidate in enumerate(ranking.tolist()):
-        if not means[candidate] >= means[first] - EQUAL:
-            break
-        if not unsteady[candidate]:
-            return np.concatenate([[candidate], np.delete(ranking, place)])
-    return ranking
-
-
-# Against default ------------------------------------------------------------------------------------------------------
-# Whether another setting takes the place of the default one. This is the one place of the rule.
-#
-# The setting with the highest mean over folds replaces the default only if it is better by more than the spread of the
-# differences: the standard deviation over folds of its score less the default's score on the same fold. Folds are hard
-# or easy for all settings alike, so differences say more than scores. Of many settings the best on few classes is
-# mostly lucky: a gain that changes from fold to fold by more than its own size is not one to count on. Only the best
-# is asked. Of hundreds of others some would nearly always pass on three folds, by luck again.
-
+EQUAL = 0.005  # an unsteady setting gives way to the best steady one whose mean is at most this far below
 ROUNDING = 9  # digits after the point: those behind are of the order of addition, not of answers
 
 
@@ -190,37 +57,6 @@ class AgainstDefault:
             return "the default setting is kept: no other has a higher mean"
         within = f"no more than the differences spread over folds ({spread:.1f})"
         return f"the default setting is kept: the best other is {points:.1f} points better, {within}"
-
-
-def difference_from_default(scores: NDArray[np.float64], default: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Mean and spread over folds of scores (F,) less those of the default (F,); None where one of both diverged."""
-    if not (np.isfinite(scores).all() and np.isfinite(default).all()):
-        return None
-    apart = scores - default
-    spread = float(apart.std(ddof=1)) if len(apart) > 1 else 0.0
-    return round(float(apart.mean()), ROUNDING), round(spread, ROUNDING)
-
-
-def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int) -> NDArray[np.int64]:
-    """The ranking of settings with scores (S, F); led by the default unless the first is better by the rule."""
-    found = difference_from_default(scores[ranking[0]], scores[default])
-    if found is None or found[0] > found[1]:  # None: the default diverged
-        return ranking
-    return np.concatenate([[default], ranking[ranking != default]])
-
-
-def judge_choice(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int, place: int) -> AgainstDefault:
-    """What is said of the setting at a place that was chosen."""
-    kept = place == default
-    others = [one for one in ranking.tolist() if one != default] if kept else [place]
-    found = difference_from_default(scores[others[0]], scores[default]) if others else None
-    return AgainstDefault(kept) if found is None else AgainstDefault(kept, *found)
-
-
-# Search results -------------------------------------------------------------------------------------------------------
-# What a search found: the figures of every setting on every fold, and the setting that one of them chooses.
-
-SCORINGS = ("zsl", "gzsl")
 
 
 @dataclass(frozen=True)
@@ -274,7 +110,7 @@ class Choice:
     @property
     def steadiness(self) -> dict[str, float]:
         """The standard deviation over folds of each of `figures`."""
-        return {name: _format_spread(values) for name, values in self.figures.items()}
+        return {name: _spread(values) for name, values in self.figures.items()}
 
     @property
     def wide(self) -> tuple[str, ...]:
@@ -423,8 +259,9 @@ class Search:
                 f"all {len(self.settings)} settings diverged, the last of them at step {max(self.diverged.values())}: "
                 "search lower learning rates"
             )
-        mine, against = scores[best], self._verdict(scoring, best)
-        passed_over = against is not None and against.kept and (against.gain or 0.0) > 0  # the search went on elsewhere
+        mine, against = scores[best], self._compare_with_default(scoring, best)
+        # Where the default is kept although another is better, the search went on at the edges of that other.
+        passed_over = against is not None and against.kept and (against.gain or 0.0) > 0
         parts = {"zsl": self.zsl, "seen": self.seen, "unseen": self.unseen, "harmonic": self.raw, "gzsl": self.gzsl}
         return Choice(
             scoring,
@@ -432,17 +269,20 @@ class Search:
             dict(self.settings[best]),
             float(mine.mean()),
             tuple(mine.tolist()),
-            _format_spread(mine),
+            _spread(mine),
             float(self.constants[best]),
             {name: tuple(figures[best].tolist()) for name, figures in parts.items()},
             () if passed_over else self.edges.get(best, ()),
             against,
         )
 
-    def _verdict(self, scoring: str, place: int) -> AgainstDefault | None:
+    def _compare_with_default(self, scoring: str, place: int) -> AgainstDefault | None:
         if self.default is None or not self.keeps_default:
             return None
-        return judge_choice(self.ranking(scoring), self.scores(scoring), self.default, place)
+        kept, scores = place == self.default, self.scores(scoring)
+        others = [one for one in self.ranking(scoring).tolist() if one != self.default] if kept else [place]
+        found = difference_from_default(scores[others[0]], scores[self.default]) if others else None
+        return AgainstDefault(kept) if found is None else AgainstDefault(kept, *found)
 
     def joined(self, more: Search) -> Search:
         """Both searches of the same folds as one; what comes after is beyond the grid.
@@ -458,16 +298,13 @@ class Search:
             The settings of this search, then those of the other.
         """
         count = len(self.settings)
+        figures: dict[str, Any] = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in FIGURES}
         return Search(
-            (*self.settings, *more.settings),
-            self.folds,
-            np.concatenate([self.zsl, more.zsl]),
-            np.concatenate([self.gzsl, more.gzsl]),
-            np.concatenate([self.seen, more.seen]),
-            np.concatenate([self.unseen, more.unseen]),
-            np.concatenate([self.constants, more.constants]),
-            {**self.diverged, **{count + place: step for place, step in more.diverged.items()}},
-            self.extended + len(more.settings),
+            settings=(*self.settings, *more.settings),
+            folds=self.folds,
+            **figures,
+            diverged={**self.diverged, **{count + place: step for place, step in more.diverged.items()}},
+            extended=self.extended + len(more.settings),
             dropped=self.dropped | {count + place for place in more.dropped},
         )
 
@@ -498,5 +335,54 @@ def judge_settings(
     return Search(tuple(settings), tuple(folds), *figures, diverged, dropped=dropped - set(diverged))
 
 
-def _format_spread(values: Sequence[float] | NDArray[np.float64]) -> float:
+def is_wide(figures: ArrayLike) -> NDArray[np.bool_]:
+    """For accuracies (..., k) whether the k of each row are wide apart; a single one never is."""
+    values = np.asarray(figures, np.float64)
+    if values.shape[-1] < 2:
+        return np.zeros(values.shape[:-1], np.bool_)
+    finite = np.where(np.isfinite(values), values, 0.0)  # of a setting that diverged
+    found: NDArray[np.bool_] = finite.std(axis=-1, ddof=1) > np.maximum(POINTS, SHARE * finite.mean(axis=-1))
+    return found
+
+
+def prefer_steady(
+    ranking: NDArray[np.int64], means: NDArray[np.float64], unsteady: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """A ranking whose first, if it is not steady, gives way to the best steady one that is nearly as good."""
+    first = ranking[0]
+    if not unsteady[first]:
+        return ranking
+    for place, candidate in enumerate(ranking.tolist()):
+        if not means[candidate] >= means[first] - EQUAL:
+            break
+        if not unsteady[candidate]:
+            return np.concatenate([[candidate], np.delete(ranking, place)])
+    return ranking
+
+
+def difference_from_default(scores: NDArray[np.float64], default: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Mean and spread over folds of scores (F,) less those of the default (F,); None where one of both diverged."""
+    if not (np.isfinite(scores).all() and np.isfinite(default).all()):
+        return None
+    apart = scores - default
+    spread = float(apart.std(ddof=1)) if len(apart) > 1 else 0.0
+    return round(float(apart.mean()), ROUNDING), round(spread, ROUNDING)
+
+
+def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int) -> NDArray[np.int64]:
+    """The ranking of settings with scores (S, F); led by the default unless the first is clearly better.
+
+    Clearly better is a mean that is higher by more than the spread of the differences: the standard deviation over
+    folds of its score less the default's score on the same fold. Folds are hard or easy for all settings alike, so
+    differences say more than scores. Of many settings the best on few classes is mostly lucky: a gain that changes from
+    fold to fold by more than its own size is not one to count on. Only the best is asked, because of hundreds of others
+    some would nearly always pass on three folds, by luck again.
+    """
+    found = difference_from_default(scores[ranking[0]], scores[default])
+    if found is None or found[0] > found[1]:  # None: the default diverged
+        return ranking
+    return np.concatenate([[default], ranking[ranking != default]])
+
+
+def _spread(values: Sequence[float] | NDArray[np.float64]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,7 +1,4 @@
-"""The default grid of an estimator that you hand over: that of the method whose settings it has, with its bounds.
-
-A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
-"""
+"""search, tune and refit: settings are tried on folds of the training rows, and the best is fitted on all of them."""
 
 from __future__ import annotations
 
@@ -21,120 +18,125 @@ from zskl.engines import Engine
 from zskl.estimators.base import DefaultGrid, ZeroShotClassifier
 from zskl.estimators.committee import Committee
 from zskl.methods import BATCH_SIZE, drop_fixed_settings, nest_grids, prefix_settings
-from zskl.selection import method_search
-from zskl.selection.calibration import calibrate, choose_engine
-from zskl.selection.class_folds import Fold, check_seen, is_pipeline, last_step, prepare_material
-from zskl.selection.grid import Bounds, Edge, Grid
-from zskl.selection.grid_search import Report
-from zskl.selection.method_search import search_checked
+from zskl.selection.calibration import calibrate
+from zskl.selection.class_folds import (
+    Fold,
+    FoldData,
+    check_seen,
+    clone_with_settings,
+    fit_pipeline,
+    is_pipeline,
+    last_step,
+    prepare_fold_data,
+)
+from zskl.selection.composite_search import search_members, search_pipeline
+from zskl.selection.grid import Bounds, Edge, Grid, is_number
+from zskl.selection.grid_search import Report, SearchOptions, choose_engine, plan_search, search_grid
 from zskl.selection.search_results import SCORINGS, AgainstDefault, Choice, Search
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
-# Own grid -------------------------------------------------------------------------------------------------------------
-
-
-def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
-    """Grid and bounds; for a pipeline those of its last step, for a committee those of its members, by nested names."""
-    if is_pipeline(estimator):
-        name, last = estimator.steps[-1]
-        grid, bounds = default_grid_of(last)
-        return nest_grids({name: grid}), prefix_settings(name, bounds)
-    if isinstance(estimator, Committee):
-        members = {name: default_grid_of(member) for name, member in estimator._hired()}
-        ends = {
-            key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
-        }
-        return nest_grids({name: grid for name, (grid, _) in members.items()}), ends
-    method = methods.method_of(estimator)
-    if method is not None:
-        own = getattr(estimator, BATCH_SIZE, None) == getattr(method.estimator(), BATCH_SIZE, None)
-        return method.grid if own else tuple(drop_fixed_settings(method.grid, {BATCH_SIZE})), method.bounds
-    kind = type(estimator)
-    if hasattr(kind, "GRID"):
-        return kind.GRID, getattr(kind, "BOUNDS", {})
-    names = [name for name, one in methods.METHODS.items() if one.estimator is kind]
-    example = f"methods.find({names[0]!r}).grid" if names else "{'name': [values]}"
-    known = f"no method by name has the settings of {str(estimator)[:80]}"
-    raise ValueError(f"grid is None, and {known}: expected a grid, such as {example}")
-
-
-# Tuned table ----------------------------------------------------------------------------------------------------------
-# The table that a `Tuned` shows: the best settings with their validation scores, the chosen and the default marked.
-
-BEST = 10  # settings that are shown
-FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
-
-
-def tuning_table(tuned: Tuned) -> Shown:
-    """The ten best settings, and the default one if it is not among them."""
-    default = tuned.search.default
-    chosen = next((place for place, one in enumerate(tuned.settings) if one == tuned.best), None)
-    order = tuned.search.ranking(tuned.scoring).tolist()
-    order = [place for place in order if place not in tuned.diverged and place not in tuned.search.dropped]
-    places = order[:BEST]
-    places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
-    names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
-    rows = [
-        (
-            _format_rank(order, place),
-            format_score(tuned, place),
-            ", ".join(word for word, one in (("chosen", chosen), ("default", default)) if one == place),
-            *(_format_value(tuned.settings[place].get(name)) for name in names),
-        )
-        for place in places
-    ]
-    folds = tuned.fold_scores.shape[1]
-    title = (
-        f"{len(tuned.settings)} setting{'s' if len(tuned.settings) > 1 else ''} on {folds} "
-        f"fold{'s' if folds > 1 else ''} of held-out classes, best by {FIGURES[tuned.scoring]}"
-    )
-    strong = [row for row, place in enumerate(places) if place == chosen]
-    return Shown(title, ("rank", "score", "", *names), rows, _table_notes(tuned, chosen), strong)
-
-
-def format_score(tuned: Tuned, place: int) -> str:
-    """Mean over folds ± standard deviation, in per cent."""
-    folds = tuned.fold_scores[place]
-    if not np.isfinite(folds).all():
-        return "diverged"
-    spread = f" ± {100 * np.std(folds, ddof=1):.1f}" if len(folds) > 1 else ""
-    return f"{100 * folds.mean():.1f}{spread} %"
-
-
-def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
-    default = tuned.search.default
-    mine = format_percent(tuned.score) if chosen is None else format_score(tuned, chosen)
-    theirs = "not tried" if default is None else format_score(tuned, default)
-    same = default is not None and default == chosen
-    notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
-    if tuned.against_default is not None:
-        notes.append(str(tuned.against_default))
-    if tuned.diverged:
-        notes.append(f"{len(tuned.diverged)} of the settings diverged")
-    if tuned.search.dropped:
-        notes.append(f"{len(tuned.search.dropped)} of the settings were dropped after the first fold")
-    return [*notes, *(str(edge) for edge in tuned.edges)]
-
-
-def _format_rank(order: list[int], place: int) -> str:
-    return str(1 + order.index(place)) if place in order else ""
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return ""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return f"{value:g}" if number else str(value)
-
-
-# Tuned model ----------------------------------------------------------------------------------------------------------
-# tune: search, pick, fit on all training rows. calibrate: the constant and the temperatures of a fitted model.
-
 log = logging.getLogger(__name__)
+FEW_CLASSES = 12  # with fewer training classes a fold holds out so few that its figures are mostly luck
+BEST = 10  # settings that are shown
+
+
+def search(
+    estimator: ZeroShotClassifier | Pipeline,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    grid: Grid,
+    folds: Sequence[Fold] | int | None = None,
+    engine: Engine | None = None,
+    report: Report | None = None,
+    extend: Bounds | None = None,
+    with_default: bool = False,
+    halving: bool | None = False,
+) -> Search:
+    """Try every setting of a grid on every fold of the training rows.
+
+    With `extend`, a number that is chosen at the edge of what was tried is tried one step further, by the grid's own
+    step and for either scoring, until the choice is inside or a bound is reached.
+
+    On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
+    setting, such as epochs, cost one run together. Of a committee, each member is searched by itself, then weights and
+    temperatures of the best ones are tried. Transformers of a pipeline are fitted on the training rows of each fold.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier or Pipeline
+        The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`. Those of classes that are not in y are ignored.
+    grid : mapping of str to sequence, or list of such mappings
+        The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`.
+    folds : list of Fold, Dataset, int or None, default=None
+        See `selection.folds`. A number or None (three) makes seeded folds.
+    engine : Engine or None, default=None
+        Where the runs happen. None runs them one after the other in this process.
+    report : callable, default=None
+        Called after each run with the runs done and the runs in all; these grow where the grid is extended.
+    extend : mapping of str to (float, float), default=None
+        The lowest and the highest value to which each number may be extended, as in `Method.bounds`. None tries the
+        grid alone; `Choice.edges` then says which numbers are at an edge.
+    with_default : bool, default=False
+        Try the setting that the estimator has too, and choose it unless another is better beyond the spread of the
+        folds, as `tune` does.
+    halving : bool or None, default=False
+        Make every run on the first fold with the fewest epochs, the better third there with all of them, and only the
+        four best by either figure (and the default) on the others; beyond the grid, only runs that beat the choice on
+        the first fold. A third of the work for methods that train; the choice is mostly the same. `Search.dropped` has
+        the rest. None does so where `tune` does.
+
+    Returns
+    -------
+    Search
+        The figures of every setting on every fold.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1.0, 10.0]})
+    >>> search.zsl.shape  # settings by folds
+    (3, 3)
+    """
+    if halving is not None:
+        check_flag("halving", halving)
+    shared = prepare_fold_data(estimator, X, y, signatures, folds)
+    if with_default:
+        _warn_of_few_classes(shared)
+    return _run_search(shared, grid, SearchOptions(engine, report, extend, with_default, halving))
+
+
+def _warn_of_few_classes(shared: FoldData) -> None:
+    classes = len(shared.table.classes)
+    if classes < FEW_CLASSES:
+        held = [len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds]
+        log.warning(
+            "validation is weak: there are %d training classes, and a fold holds out %s of them; a setting that is "
+            "chosen so may do worse on new classes than the default",
+            classes,
+            f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}",
+        )
+
+
+def _run_search(shared: FoldData, grid: Grid, options: SearchOptions) -> Search:
+    """`search` on rows, signatures and folds that are checked already."""
+    if is_pipeline(shared.estimator):
+        return search_pipeline(shared, grid, options, _run_search)
+    if isinstance(shared.estimator, Committee):
+        return search_members(shared, grid, options)
+    planned = plan_search(shared, grid, options.extend, options.with_default, options.halving)
+    return search_grid(planned, options.engine, options.report)
 
 
 @dataclass(frozen=True)
@@ -288,19 +290,20 @@ def tune(
     if grid is None:
         grid, bounds = default_grid_of(estimator)
         extend = bounds if extend is None else extend
-    shared = prepare_material(estimator, X, y, signatures, folds)
+    shared = prepare_fold_data(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
         check_seen(shared.folds)
+    _warn_of_few_classes(shared)
     searching, fitting = (ProgressBar("search"), ProgressBar("fit")) if progress else (None, None)
 
-    def told(done: int, runs: int) -> None:
+    def report_runs(done: int, runs: int) -> None:
         if report is not None:
             report(done, runs)
         if searching is not None:
             searching(done, runs)
 
     try:
-        found = search_checked(shared, grid, runner, told, extend, with_default=True, halving=halving)
+        found = _run_search(shared, grid, SearchOptions(runner, report_runs, extend, True, halving))
         model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
     finally:
         for one in filter(None, (searching, fitting)):
@@ -387,8 +390,8 @@ def refit(
         choice = found.pick(scoring, place)  # refuses when none is left
         try:
             if is_pipeline(estimator):
-                model: Any = method_search.clone_with_settings(estimator, choice.setting)
-                method_search.fit_pipeline(model, X, y, signatures, callback)
+                model: Any = clone_with_settings(estimator, choice.setting)
+                fit_pipeline(model, X, y, signatures, callback)
             else:
                 model = clone(estimator).set_params(**choice.setting).fit(X, y, signatures, callback=callback)
             break
@@ -402,3 +405,87 @@ def refit(
     log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
     calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
     return model, choice
+
+
+def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
+    """Grid and bounds of the method whose settings the estimator has; nested names in a pipeline and a committee.
+
+    A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
+    """
+    if is_pipeline(estimator):
+        name, last = estimator.steps[-1]
+        grid, bounds = default_grid_of(last)
+        return nest_grids({name: grid}), prefix_settings(name, bounds)
+    if isinstance(estimator, Committee):
+        members = {name: default_grid_of(member) for name, member in estimator._clone_members()}
+        ends = {
+            key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
+        }
+        return nest_grids({name: grid for name, (grid, _) in members.items()}), ends
+    method = methods.method_of(estimator)
+    if method is not None:
+        own = getattr(estimator, BATCH_SIZE, None) == getattr(method.estimator(), BATCH_SIZE, None)
+        return method.grid if own else tuple(drop_fixed_settings(method.grid, {BATCH_SIZE})), method.bounds
+    kind = type(estimator)
+    if hasattr(kind, "GRID"):
+        return kind.GRID, getattr(kind, "BOUNDS", {})
+    names = [name for name, one in methods.METHODS.items() if one.estimator is kind]
+    example = f"methods.find({names[0]!r}).grid" if names else "{'name': [values]}"
+    known = f"no method by name has the settings of {str(estimator)[:80]}"
+    raise ValueError(f"grid is None, and {known}: expected a grid, such as {example}")
+
+
+def tuning_table(tuned: Tuned) -> Shown:
+    """The ten best settings, and the default one if it is not among them."""
+    default = tuned.search.default
+    chosen = next((place for place, one in enumerate(tuned.settings) if one == tuned.best), None)
+    order = tuned.search.ranking(tuned.scoring).tolist()
+    order = [place for place in order if place not in tuned.diverged and place not in tuned.search.dropped]
+    places = order[:BEST]
+    places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
+    names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
+    rows = [
+        (
+            str(1 + order.index(place)) if place in order else "",
+            format_score(tuned, place),
+            ", ".join(word for word, one in (("chosen", chosen), ("default", default)) if one == place),
+            *(_format_value(tuned.settings[place].get(name)) for name in names),
+        )
+        for place in places
+    ]
+    folds = tuned.fold_scores.shape[1]
+    figure = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}[tuned.scoring]
+    title = (
+        f"{len(tuned.settings)} setting{'s' if len(tuned.settings) > 1 else ''} on {folds} "
+        f"fold{'s' if folds > 1 else ''} of held-out classes, best by {figure}"
+    )
+    strong = [row for row, place in enumerate(places) if place == chosen]
+    return Shown(title, ("rank", "score", "", *names), rows, _table_notes(tuned, chosen), strong)
+
+
+def format_score(tuned: Tuned, place: int) -> str:
+    """Mean over folds ± standard deviation, in per cent."""
+    folds = tuned.fold_scores[place]
+    if not np.isfinite(folds).all():
+        return "diverged"
+    spread = f" ± {100 * np.std(folds, ddof=1):.1f}" if len(folds) > 1 else ""
+    return f"{100 * folds.mean():.1f}{spread} %"
+
+
+def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
+    default = tuned.search.default
+    mine = format_percent(tuned.score) if chosen is None else format_score(tuned, chosen)
+    theirs = "not tried" if default is None else format_score(tuned, default)
+    same = default is not None and default == chosen
+    notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
+    if tuned.against_default is not None:
+        notes.append(str(tuned.against_default))
+    if tuned.diverged:
+        notes.append(f"{len(tuned.diverged)} of the settings diverged")
+    if tuned.search.dropped:
+        notes.append(f"{len(tuned.search.dropped)} of the settings were dropped after the first fold")
+    return [*notes, *(str(edge) for edge in tuned.edges)]
+
+
+def _format_value(value: Any) -> str:
+    return "" if value is None else f"{value:g}" if is_number(value) else str(value)

@@ -1,11 +1,10 @@
-"""Large answers on their way to clients: so many bytes of them are kept, and no more."""
+"""The application: all routes, and what stands before them (who may ask, from where, how much at once)."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import ipaddress
-import json
 import logging
 import time
 from collections.abc import Iterable
@@ -17,53 +16,64 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve import responses, routes
-from zskl.serve.classes import Classes
-from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal
-from zskl.serve.responses import error_response, handle_errors
+from zskl.serve.classes import ClassRegistry
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import ConcurrencyLimits, Limits
+from zskl.serve.predictions import PredictionHandler
+from zskl.serve.responses import error_response, handle_errors, json_response
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 from zskl.version import __version__
 
-# Unread ---------------------------------------------------------------------------------------------------------------
+MAX_UNREAD_BYTES = 256 << 20  # of answers that clients have not read yet
+CHUNK_BYTES = 256 << 10  # that are sent at once: a client that does not read them gets no more
+MIN_UPLOAD_RATE = 1 << 20  # bytes a second that a large body must at least bring
+DEFAULT_PORTS = {"http": 80, "https": 443}
+PUBLIC_PATHS = ("/", "/page/")  # the page itself holds no data: it asks for the token
+PREDICT_REQUEST = (routes.PREDICT_PATH, "POST", b"")  # path, method and parameters
+CONTENT_POLICY = b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'"
+SECURITY_HEADERS = [
+    (b"content-security-policy", CONTENT_POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+log = logging.getLogger("zskl.serve")
 
-MOST = 256 << 20  # bytes that were not read yet
-PIECE = 256 << 10  # bytes that are sent at once: who does not read them gets no more
+
+class SlowClient(BaseException):
+    """A client does not read its answer, and others need the memory. No handler answers it: it is not an Exception."""
 
 
-class CutOff(BaseException):
-    """Nobody reads an answer, and others need its place. No Exception: the application has nothing to say to it."""
+class SendQueue:
+    """Sends large answers in chunks. If more than `most` bytes wait, the clients that read least are cut off."""
 
-
-class Unread:
-    """Who sends answers in pieces. If more than `most` bytes wait, those go whose clients have read nothing for the
-    longest time. Whoever reads goes on."""
-
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_UNREAD_BYTES) -> None:
         self._most = most
         self._left: dict[asyncio.Timeout, int] = {}  # bytes of each answer, the longest wait first
 
     async def send(self, body: bytes, more: bool, send: Send) -> None:
-        """A body, or a part of it with `more` to come."""
-        if len(body) <= PIECE:
+        """Send a body, or a part of it with `more` to come."""
+        if len(body) <= CHUNK_BYTES:
             await send({"type": "http.response.body", "body": body, "more_body": more})
             return
         try:
             async with asyncio.timeout(None) as clock:
-                for place in range(0, len(body), PIECE):
-                    rest = len(body) - place - PIECE
+                for place in range(0, len(body), CHUNK_BYTES):
+                    rest = len(body) - place - CHUNK_BYTES
                     if rest > 0:
-                        self._keep(clock, len(body) - place)
-                    piece = body[place : place + PIECE]
+                        self._make_room(clock, len(body) - place)
+                    piece = body[place : place + CHUNK_BYTES]
                     await send({"type": "http.response.body", "body": piece, "more_body": more or rest > 0})
         except TimeoutError:
-            raise CutOff from None
+            raise SlowClient from None
         finally:
             self._left.pop(clock, None)
 
-    def _keep(self, clock: asyncio.Timeout, size: int) -> None:
-        if clock.when() is not None:  # it was cut off while its client read
-            raise CutOff
-        self._left.pop(clock, None)  # its client has read: to the end of the queue
+    def _make_room(self, clock: asyncio.Timeout, size: int) -> None:
+        if clock.when() is not None:  # cut off while its client read
+            raise SlowClient
+        self._left.pop(clock, None)  # its client has read a chunk: to the end of the queue
         self._left[clock] = size
         waiting, now = sum(self._left.values()), asyncio.get_running_loop().time()
         for other in list(self._left)[:-1]:
@@ -71,23 +81,6 @@ class Unread:
                 return
             waiting -= self._left.pop(other)
             other.reschedule(now)
-
-
-# Guard ----------------------------------------------------------------------------------------------------------------
-# What stands before the service: who may ask, from where, how much at once; and the headers of every answer.
-
-PORTS = {"http": 80, "https": 443}
-OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
-SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
-HEADERS = [
-    (
-        b"content-security-policy",
-        b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
 
 
 def is_loopback(host: str) -> bool:
@@ -102,10 +95,10 @@ def page_origin(address: str) -> str:
     """What a browser sends as the origin of a page at this address: https://birds.example"""
     try:
         parts = urlsplit(address)
-        port = "" if parts.port is None or parts.port == PORTS.get(parts.scheme) else f":{parts.port}"
+        port = "" if parts.port is None or parts.port == DEFAULT_PORTS.get(parts.scheme) else f":{parts.port}"
     except ValueError:
         parts, port = urlsplit(""), ""
-    if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise ValueError(
             f"--public-url is {address!r}: expected the address that people type, such as https://birds.example/"
         )
@@ -114,12 +107,12 @@ def page_origin(address: str) -> str:
 
 
 class GuardMiddleware:
-    """An ASGI application around another.
+    """Checks each request before the application sees it, and adds headers to each answer.
 
     Without a token only names of this machine are answered, so that no page on the web can reach the service under
-    another name. Requests from a page of another origin are always refused; `public` is the address of our own page
-    behind a proxy. With a token, everything but the page
-    needs it. Bodies are counted as they arrive, answers go out in pieces. HEAD is answered wherever GET is.
+    another name. With a token, everything but the page needs it. Requests from a page of another origin are always
+    refused; `public` is the address of our own page behind a proxy. Bodies are counted as they arrive, answers go out
+    in chunks. HEAD is answered wherever GET is.
     """
 
     def __init__(
@@ -127,9 +120,9 @@ class GuardMiddleware:
     ) -> None:
         self._app, self._token, self._limits = app, token, limits
         self._public = None if public is None else page_origin(public)
-        self._hosts, self._unread = {host.lower() for host in hosts}, Unread()
+        self._hosts, self._queue = {host.lower() for host in hosts}, SendQueue()
         if self._public is not None:
-            self._hosts.add(_without_port(self._public.partition("://")[2]))
+            self._hosts.add(_strip_port(self._public.partition("://")[2]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -140,147 +133,123 @@ class GuardMiddleware:
         if head:  # the same as GET, without the body
             scope = {**scope, "method": "GET"}
 
-        async def marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
                 await send(message)
                 return
             body = b"" if head else message.get("body", b"")
-            await self._unread.send(body, message.get("more_body", False), send)
+            await self._queue.send(body, message.get("more_body", False), send)
 
-        headers = {name.lower(): value for name, value in scope["headers"]}
+        asked = {name.lower(): value for name, value in scope["headers"]}
         try:
-            self._check(scope["path"], headers)
-            await self._app(scope, self._counted(receive, headers), marked)
+            self._check(scope["path"], asked)
+            await self._app(scope, self._limit_body(receive, asked), send_with_headers)
         except Refusal as refusal:
             if not started:
-                await _send_refusal(marked, refusal)
-        except CutOff:
+                headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
+                reply = json_response({"error": refusal.sentence}, refusal.status, headers)
+                await reply(scope, receive, send_with_headers)
+        except SlowClient:
             return  # the server closes the connection, because the answer is not whole
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._token is None and _without_port(host) not in self._hosts:
-            raise Refusal(
-                421,
-                f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
-            )
-        page = headers.get(b"origin", b"").decode("latin-1").lower()
-        if page and page.partition("://")[2] != host and page != self._public:
+        if self._token is None and _strip_port(host) not in self._hosts:
+            names = ", ".join(sorted(self._hosts))
+            raise Refusal(421, f"the request is for the host {host[:60]!r}: this service answers to {names}")
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if origin and origin.partition("://")[2] != host and origin != self._public:
             raise Refusal(
                 403,
-                f"a page of another origin, {page[:60]}, may not use this service, which was asked as {host[:60]}: if "
-                "it is the service's own page behind a proxy, start the service with --public-url and its address",
+                f"a page of another origin, {origin[:60]}, may not use this service, which was asked as {host[:60]}: "
+                "if it is the service's own page behind a proxy, start the service with --public-url and its address",
             )
-        if self._token is None or path == OPEN[0] or path.startswith(OPEN[1]):
+        if self._token is None or path == PUBLIC_PATHS[0] or path.startswith(PUBLIC_PATHS[1]):
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token.encode()):
             what = "the token is wrong" if given else "this service needs a token"
             raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
 
-    def _counted(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
+    def _limit_body(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
         most, seen, waited = self._limits.body_bytes, 0, 0.0
         sentence = f"the body is larger than {most} bytes, more than this service takes: send rows in parts"
         announced = headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced[:20]) > most:
             raise Refusal(413, sentence)
 
-        async def counted() -> Message:
+        async def receive_counted() -> Message:
             nonlocal seen, waited
             began = time.monotonic()
             try:
-                async with asyncio.timeout(self._limits.seconds + seen / SLOWEST - waited):
+                async with asyncio.timeout(self._limits.seconds + seen / MIN_UPLOAD_RATE - waited):
                     message = await receive()
             except TimeoutError:
-                raise Refusal(
-                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
-                ) from None
+                late = f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
+                raise Refusal(408, late) from None
             waited += time.monotonic() - began
             seen += len(message.get("body", b""))
             if seen > most:
                 raise Refusal(413, sentence)
             return message
 
-        return counted
+        return receive_counted
 
 
-def _without_port(host: str) -> str:
+def _strip_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdigit() else host).strip("[]")
 
 
-async def _send_refusal(send: Send, refusal: Refusal) -> None:
-    body = json.dumps({"error": refusal.sentence}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send(
-        {"type": "http.response.start", "status": refusal.status, "headers": [*headers, (b"connection", b"close")]}
-    )
-    await send({"type": "http.response.body", "body": body})
-
-
-# Newest ---------------------------------------------------------------------------------------------------------------
-# Requests see what any worker has acknowledged before they began.
-
-log = logging.getLogger("zskl.serve")
-
-
 class SyncMiddleware:
-    """An ASGI application around another. If another worker has changed the classes, this one takes that over first.
-    One request does so, and the others wait for it. Where it cannot be read the request is refused, which the guard
-    around this answers."""
+    """Lets requests see what any worker has acknowledged before they began.
 
-    def __init__(self, app: ASGIApp, classes: Classes) -> None:
-        self._app, self._classes, self._turn = app, classes, asyncio.Lock()
+    If another worker has changed the classes, one request takes that over first, and the others wait for it. If the
+    file cannot be read, the answer is 503, never stale data.
+    """
+
+    def __init__(self, app: ASGIApp, classes: ClassRegistry) -> None:
+        self._app, self._classes, self._lock = app, classes, asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._classes.stale:
-            async with self._turn:
-                if self._classes.stale:
-                    try:
-                        await run_in_threadpool(self._classes.catch_up)
-                    except (OSError, ValueError) as error:
-                        log.error("%s", error)
-                        raise Refusal(
-                            503, "the file of classes has changed and cannot be read: its log says why; try again"
-                        ) from None
+        if self._classes.is_stale:
+            async with self._lock:
+                try:
+                    await run_in_threadpool(self._classes.sync)
+                except (OSError, ValueError) as error:
+                    log.error("%s", error)
+                    why = "the file of classes has changed and cannot be read: its log says why; try again"
+                    raise Refusal(503, why) from None
         await self._app(scope, receive, send)
 
 
-# App ------------------------------------------------------------------------------------------------------------------
-# The application: the routes of all resources, put together. `guard` goes around it.
-
-AT_ONCE = (routes.PATH, "POST", b"")  # path, method and parameters
-
-
-class _Text(PathConvertor):
-    """The rest of a path, whatever is in it. The one that comes with Starlette ends at a line break."""
+class _AnyText(PathConvertor):
+    """The rest of a path, whatever is in it. Starlette's own convertor ends at a line break."""
 
     regex = "(?s:.*)"
 
 
-class _Name(_Text):
+class _ClassName(_AnyText):
     """The same, unless it ends as the address of a class's examples does."""
 
     regex = r"(?s:(?!.*/examples\Z).*)"
 
 
-register_url_convertor("text", _Text())
-register_url_convertor("classname", _Name())
+register_url_convertor("text", _AnyText())
+register_url_convertor("classname", _ClassName())
 
 
 class Application(FastAPI):
-    """FastAPI's, but for predictions without options in their address: these go to their handler at once. They are
-    asked for by the thousand, and finding their route takes FastAPI as long as answering them."""
+    """FastAPI's, but for predictions without options in their address: these go straight to their handler, because
+    finding their route takes FastAPI as long as answering them."""
 
-    predictions: routes.Handler
+    predictions: PredictionHandler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != AT_ONCE:
+        if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != PREDICT_REQUEST:
             await super().__call__(scope, receive, send)
             return
         try:
@@ -291,24 +260,21 @@ class Application(FastAPI):
 
 
 def build_app(service: Service) -> Application:
-    """The application of a service. Its large requests take turns."""
-    app = Application(title="zskl", version=__version__, description=responses.ABOUT, docs_url=None, redoc_url=None)
-    turns = ConcurrencyLimits()
-    app.predictions = routes.Handler(service, turns)
-    routers = (
-        routes.page_routes(),
-        routes.model_routes(service),
-        routes.example_routes(service, turns),  # before classes, whose names may have anything in them
-        routes.class_routes(service),
-        routes.predict_routes(app.predictions),
-        routes.row_routes(service, turns),
-        routes.diagnostic_routes(service),
-        routes.word_routes(service),
-        routes.fit_routes(service, turns),
-        routes.teaching_routes(service, turns),
+    """The application of a service."""
+    app = Application(
+        title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
     )
-    for router in routers:
-        app.include_router(router)
-    handle_errors(app, [*app.routes, *(route for router in routers for route in router.routes)])
+    concurrency = ConcurrencyLimits()
+    app.predictions = PredictionHandler(service, concurrency)
+    routes.add_page_routes(app)
+    routes.add_model_routes(app, service)
+    routes.add_example_routes(app, service, concurrency)  # before classes, whose names may have anything in them
+    routes.add_class_routes(app, service)
+    routes.add_predict_routes(app, app.predictions)
+    routes.add_row_routes(app, service, concurrency)
+    routes.add_diagnostic_routes(app, service)
+    routes.add_description_routes(app, service, concurrency)
+    routes.add_teaching_routes(app, service, concurrency)
+    handle_errors(app)
     responses.describe_api(app)
     return app

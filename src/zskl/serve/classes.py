@@ -1,4 +1,8 @@
-"""A fitted model as the service uses it: its classes named by text, its columns known."""
+"""The classes of a running service: a snapshot of them for each request, and the changes to them.
+
+A change is first written to the file of classes and flushed to the disk, then a new snapshot replaces the old one. So a
+class is there whole or not at all, even after a crash.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import logging
 import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -17,14 +21,19 @@ from numpy.typing import NDArray
 
 from zskl.estimators._candidates import CandidateScorer, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
-from zskl.serve.schemas import Kind
-from zskl.serve.store import ClassFile, FileWatcher, SharedClassFile, StoreError, class_line, deleted_class_line
-from zskl.serve.teaching import Lessons, check_lessons_fit, teach_model
-from zskl.serve.vocabulary import Sentences, Vocabulary, refuse_sentence
+from zskl.serve.errors import Refusal, quote, unknown_class
+from zskl.serve.limits import Limits
+from zskl.serve.schemas import Kind, NearClass
+from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line, deleted_class_line
+from zskl.serve.teaching import check_teaching_fits, teach_model
+from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
 
-# Served model ---------------------------------------------------------------------------------------------------------
+CACHED_PANELS = 16  # sets of candidates whose panel is kept for the next request
+EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
+UNTAUGHT = TeachingState()
+Attributes = Mapping[str, float]
+log = logging.getLogger("zskl.serve")
 
 
 def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
@@ -41,8 +50,7 @@ def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
 
 
 def drop_feature_names(model: ZeroShotClassifier) -> ZeroShotClassifier:
-    """The model without names of features, for arrays whose columns are known to be right. With names, scikit-learn
-    would warn of every array."""
+    """The model without names of features, for which scikit-learn would warn of every array."""
     plain = copy.copy(model)
     plain.__dict__.pop("feature_names_in_", None)
     return plain
@@ -52,23 +60,10 @@ def _to_texts(labels: NDArray[Any]) -> NDArray[np.object_]:
     return np.array([str(label) for label in labels.tolist()], dtype=object)
 
 
-# Class book -----------------------------------------------------------------------------------------------------------
-# The classes of a running service at one moment. A request takes one `Book` and sees its classes to the end.
-
-KEPT_PANELS = 16  # sets of candidates that are ready to be asked again
-
-UNTAUGHT = Lessons()
-
-Attributes = Mapping[str, float]
-
-
 @dataclass(frozen=True, eq=False)
-class Described:
+class ClassDescription:
     """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
-    its vector.
-
-    `version` is that of the first book with this description.
-    """
+    its vector. `version` is that of the first snapshot with this description."""
 
     attributes: Attributes
     defaulted: list[str]
@@ -81,17 +76,21 @@ class Described:
         return np.zeros(len(names), bool) if self.sentence is not None else ~np.isin(names, self.defaulted)
 
 
-class Book:
-    """The classes at one moment; never changes.
+class ClassSnapshot:
+    """The classes at one moment. It never changes, so a request sees the same classes from beginning to end.
 
     `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
-    `version` grows with every change. `model` knows the `lessons`, too.
+    `version` grows with every change. `model` has learned what was `taught`.
     """
 
     def __init__(
-        self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int, lessons: Lessons = UNTAUGHT
+        self,
+        model: ZeroShotClassifier,
+        added: Mapping[str, ClassDescription],
+        version: int,
+        taught: TeachingState = UNTAUGHT,
     ) -> None:
-        self.added, self.version, self.lessons = added, version, lessons
+        self.added, self.version, self.taught = added, version, taught
         seen = set(model.classes_.tolist())
         self.kinds: dict[str, Kind] = {
             name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()
@@ -101,14 +100,22 @@ class Book:
         known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
-        self.model = teach_model(drop_feature_names(model), self.table, lessons)
-        self.panel = lru_cache(KEPT_PANELS)(partial(_make_panel, self.model, self.table, self.kinds, self._names))
-        self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))  # now, so that no request waits for it
+        self.model = teach_model(drop_feature_names(model), self.table, taught)
+        # of parts, not of a bound method: else a cycle would keep each snapshot in memory after its last request
+        self.panel = lru_cache(CACHED_PANELS)(partial(_make_panel, self.model, self.table, self.kinds, self._names))
+        # now, so that no request waits for it
+        self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
-    def called(self, name: str) -> str:
-        """The name of a class as the book has it: accents may be letters of their own (NFD) in either. New names are
-        composed."""
+    def resolve_name(self, name: str) -> str:
+        """The name of a class as it is listed here, whatever form its accents have. New names are composed (NFC)."""
         return name if name in self.kinds else self._names.get(normalise_name(name), normalise_name(name))
+
+    def find_class(self, name: str) -> str:
+        """The same; refused if there is no such class."""
+        name = self.resolve_name(name)
+        if name not in self.kinds:
+            raise unknown_class(name, self.kinds, 404)
+        return name
 
     def check_unchanged(self, name: str, since: int | None) -> None:
         """Refuse a change by somebody who saw version `since`, if somebody else has changed the class after that."""
@@ -117,28 +124,28 @@ class Book:
         last = self.added[name].version if name in self.added else 0 if name in self.kinds else None
         if since > self.version or last is None or last > since:
             what = "is not there any more" if last is None else f"was changed in version {last}"
-            raise Refusal(
-                412, f"class {quote_value(name)} {what}, you saw version {since}: look at it again, then change it"
-            )
+            raise Refusal(412, f"class {quote(name)} {what}, you saw version {since}: look at it again, then change it")
 
     def check_examples_unchanged(self, name: str, since: int | None) -> None:
         """The same for the examples of a class."""
-        last = self.lessons.versions.get(name, 0)
+        last = self.taught.versions.get(name, 0)
         if since is not None and (since > self.version or last > since):
-            raise Refusal(
-                412,
-                f"the examples of {quote_value(name)} were changed in version {last}, you saw version {since}: look at them "
-                "again, then change them",
-            )
+            changed = f"the examples of {quote(name)} were changed in version {last}, you saw version {since}"
+            raise Refusal(412, f"{changed}: look at them again, then change them")
 
-    def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
-        """The classes whose descriptions are most like this one's, with the cosine of the angle between them."""
+    def similar_classes(self, places: Sequence[int], most: int) -> list[list[NearClass]]:
+        """For the class in each of these places, those whose descriptions are most like it, by their cosine."""
         names = list(self.kinds)
         if len(names) < 2:
-            return []
-        place = np.array([names.index(name)])
-        order, cosines = nearest_classes(self.model.signature_scaling_, self.table, place, most)
-        return [(names[k], cosine) for k, cosine in zip(order[0].tolist(), cosines[0].tolist(), strict=True)]
+            return [[] for _ in places]
+        order, cosines = nearest_classes(self.model.signature_scaling_, self.table, np.array(places), most)
+        return [
+            [
+                {"class": names[k], "kind": self.kinds[names[k]], "similarity": float(c)}
+                for k, c in zip(*pair, strict=True)
+            ]
+            for pair in zip(order.tolist(), cosines.tolist(), strict=True)
+        ]
 
 
 def normalise_name(name: str) -> str:
@@ -153,7 +160,7 @@ def _make_panel(
     names: Mapping[str, str],
     candidates: tuple[str, ...] | None,
 ) -> CandidateScorer:
-    """All classes, or these of them, ready to be scored. Holds no book: a book is freed after its last request."""
+    """All classes, or these of them, ready to be scored."""
     if candidates is not None:
         candidates = tuple(name if name in kinds else names.get(normalise_name(name), name) for name in candidates)
         if len(set(candidates)) < len(candidates):
@@ -164,67 +171,62 @@ def _make_panel(
     return CandidateScorer(model, table, None if candidates is None else list(candidates))
 
 
-# Classes --------------------------------------------------------------------------------------------------------------
-# The classes of a running service now, and the changes to them. Added ones are kept in a file beside the model.
-#
-# A change is first written to the file and flushed to the disk, then a new book replaces the old one. So a class is
-# there whole or not at all, even after a crash.
-
-EXAMPLES = "/examples"  # after the name of a class in an address
-log = logging.getLogger("zskl.serve")
-
-
-class Classes:
-    """The current `book`, and the changes to it. Reading needs no lock; changes wait for each other."""
+class ClassRegistry:
+    """The current `snapshot`, and the changes to it. Reading needs no lock; changes wait for each other."""
 
     def __init__(
         self,
         model: ZeroShotClassifier,
         limits: Limits,
-        file: ClassFile | SharedClassFile | None = None,
-        sentences: Sentences | None = None,
+        file: ClassStore | None = None,
+        sentences: SentenceEncoder | None = None,
     ) -> None:
         self.model = name_classes_by_text(model)
         self.words, self.sentences = Vocabulary(self.model), sentences
-        self._limits, self._file, self._lock, self._looks = limits, file, threading.Lock(), FileWatcher()
-        self.book = Book(self.model, {}, version=0) if file is None else self._restored(file, {})
+        self._limits, self._file, self._lock, self._watcher = limits, file, threading.Lock(), FileWatcher()
+        self.snapshot = ClassSnapshot(self.model, {}, version=0) if file is None else self._load(file, {})
 
     @property
-    def stale(self) -> bool:
-        """Whether another worker has changed the classes since this book. The file may be read, and its book not made
-        yet: so the book counts. This costs next to nothing."""
-        return self._file is not None and self._file.newer_than(self.book.version)
+    def is_stale(self) -> bool:
+        """Whether another worker has changed the classes since this snapshot."""
+        # not since the file was read: that may have happened while its snapshot is still being made
+        return self._file is not None and self._file.has_changed_since(self.snapshot.version)
 
-    def catch_up(self) -> None:
+    def sync(self) -> None:
         """Take over what other workers have changed."""
         with self._lock:
-            if self._file is not None and self.stale:
-                with self._file.held():
+            if self._file is not None and self.is_stale:
+                with self._file.lock():
                     pass  # this reads what is new
-                self._follow(self._file)
+                self._refresh(self._file)
 
-    def tend(self) -> None:
-        """Look after the file. Whoever changes classes at this moment does so, too."""
+    def maintain(self) -> None:
+        """Maintain the file, unless a change is under way: that does the same."""
         if self._file is not None and self._lock.acquire(blocking=False):
             try:
-                self._looks.take(self._file.tend)
+                self._watcher.run(self._file.maintain)
             finally:
                 self._lock.release()
 
-    def described(self, attributes: Attributes | None, sentence: str | None = None) -> Described:
+    def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
         if sentence is None:
             if attributes is None:
                 raise Refusal(422, "attributes is missing")
             numbers = {name: float(value) for name, value in attributes.items()}  # true is 1
-            vector, defaulted = self.words.vector(numbers)
-            return Described(numbers, defaulted, vector)
+            vector, defaulted = self.words.make_vector(numbers)
+            return ClassDescription(numbers, defaulted, vector)
         if attributes is not None:
             raise Refusal(422, "both attributes and a sentence are given: send one of them")
         if self.sentences is None:
-            raise refuse_sentence(sentence)
-        vector = self.sentences.vector(sentence)
-        return Described(dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence)
+            raise Refusal(
+                422,
+                f"sentence is {quote(sentence)}: the signatures of this model are not known to be sentence vectors; "
+                "give attributes, or start the service with --data and the folder that zskl data make wrote",
+            )
+        vector = self.sentences.make_vector(sentence)
+        numbers = dict(zip(self.words.names, vector.tolist(), strict=True))
+        return ClassDescription(numbers, [], vector, sentence=sentence)
 
     def put(
         self,
@@ -233,90 +235,94 @@ class Classes:
         again: bool,
         since: int | None = None,
         sentence: str | None = None,
-    ) -> tuple[Book, str, bool]:
-        """Describe a class, `again` if there may be one of this name: the new book, the class's name in it, and whether
-        the name is new. `since` is the version that was looked at."""
-        name = self.book.called(name)
+    ) -> tuple[ClassSnapshot, str, bool]:
+        """Describe a class, `again` if there may be one of this name: the new snapshot, the class's name in it, and
+        whether the name is new. `since` is the version that was looked at."""
+        name = self.snapshot.resolve_name(name)
         self._check_name(name)
-        new = self.described(attributes, sentence)
+        new = self.describe(attributes, sentence)
         if not new.attributes:
-            raise Refusal(422, f"class {quote_value(name)} has no attributes: describe it by at least one")
-        with self.changing() as book:
-            book.check_unchanged(name, since)
-            kind = book.kinds.get(name)
+            raise Refusal(422, f"class {quote(name)} has no attributes: describe it by at least one")
+        with self.lock_for_change() as snapshot:
+            snapshot.check_unchanged(name, since)
+            kind = snapshot.kinds.get(name)
             if kind == "added" and not again:
-                raise Refusal(409, f"there is already a class {quote_value(name)}: PUT /classes/NAME changes it")
+                raise Refusal(409, f"there is already a class {quote(name)}: PUT /classes/NAME changes it")
             if kind in ("seen", "unseen"):
-                raise Refusal(
-                    409, f"{quote_value(name)} is a class of the model file, which stays as it is: take another name"
-                )
-            if kind is None and len(book.added) >= self._limits.classes:
-                raise Refusal(
-                    409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
-                )
-            added = {**book.added, name: replace(new, version=book.version + 1)}
-            lessons = book.lessons if kind == "added" else book.lessons.since(name, book.version + 1)
-            return self.change(added, lessons, class_line(name, new.attributes, sentence)), name, kind is None
+                model_class = f"{quote(name)} is a class of the model file, which stays as it is"
+                raise Refusal(409, f"{model_class}: take another name")
+            most = self._limits.classes
+            if kind is None and len(snapshot.added) >= most:
+                raise Refusal(409, f"{most} classes were added already, the most that are allowed: delete some")
+            added = {**snapshot.added, name: replace(new, version=snapshot.version + 1)}
+            taught = snapshot.taught if kind == "added" else snapshot.taught.with_version(name, snapshot.version + 1)
+            return self.apply_change(added, taught, class_line(name, new.attributes, sentence)), name, kind is None
 
-    def delete(self, name: str, since: int | None = None) -> Book:
+    def delete(self, name: str, since: int | None = None) -> ClassSnapshot:
         """Forget an added class. `since` is the version that was looked at."""
-        with self.changing() as book:
-            name = book.called(name)
-            book.check_unchanged(name, since)
-            kind = book.kinds.get(name)
+        with self.lock_for_change() as snapshot:
+            name = snapshot.resolve_name(name)
+            snapshot.check_unchanged(name, since)
+            kind = snapshot.kinds.get(name)
             if kind is None:
-                raise unknown_class(name, book.kinds, 404)
+                raise unknown_class(name, snapshot.kinds, 404)
             if kind != "added":
-                raise Refusal(409, f"{quote_value(name)} is a class of the model file, which stays as it is")
-            rest = {other: one for other, one in book.added.items() if other != name}
-            return self.change(rest, book.lessons.without_class(name), deleted_class_line(name))
+                raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
+            rest = {other: one for other, one in snapshot.added.items() if other != name}
+            return self.apply_change(rest, snapshot.taught.without_class(name), deleted_class_line(name))
 
     @contextmanager
-    def changing(self) -> Iterator[Book]:
-        """The newest book, which nobody else changes meanwhile, in this process or in another one."""
-        with self._lock, nullcontext() if self._file is None else _hold_for_writing(self._file):
-            if self._file is not None:
-                self._follow(self._file)
-            yield self.book
+    def lock_for_change(self) -> Iterator[ClassSnapshot]:
+        """The current snapshot, which nobody else changes meanwhile, in this process or in another one."""
+        with self._lock:
+            if self._file is None:
+                yield self.snapshot
+                return
+            try:
+                with self._file.lock():
+                    self._refresh(self._file)
+                    yield self.snapshot
+            except StoreError as error:
+                log.error("%s", error)
+                raise Refusal(503, error.sentence) from None
+            except OSError as error:
+                log.error("%s", error)
+                why = "the change cannot be written to the disk, so nothing was changed: make room, then try again"
+                raise Refusal(507, why) from None
 
-    def change(self, added: Mapping[str, Described], lessons: Lessons, line: Mapping[str, Any]) -> Book:
-        """The next book, once the line that makes it is on the disk. Only for those who hold the book by `changing`."""
-        book = Book(self.model, added, self.book.version + 1, lessons)
+    def apply_change(
+        self, added: Mapping[str, ClassDescription], taught: TeachingState, line: Mapping[str, Any]
+    ) -> ClassSnapshot:
+        """The next snapshot, once its line is on the disk. Call this under `lock_for_change`."""
+        snapshot = ClassSnapshot(self.model, added, self.snapshot.version + 1, taught)
         if self._file is not None:
             self._file.write(line)
-        self.book = book
-        return book
+        self.snapshot = snapshot
+        return snapshot
 
     def _check_name(self, name: str) -> None:
         most = self._limits.name_length
         if name in (".", ".."):
-            raise Refusal(
-                422, f"the class name is {quote_value(name)}, a step in an address: take a name with other letters"
-            )
-        if name.endswith(EXAMPLES):
-            raise Refusal(
-                422, f"the class name ends in {EXAMPLES}, the address of the examples of a class: take another name"
-            )
+            raise Refusal(422, f"the class name is {quote(name)}, a step in an address: take a name with other letters")
+        if name.endswith(EXAMPLES_SUFFIX):
+            ending = f"{EXAMPLES_SUFFIX}, the address of the examples of a class"
+            raise Refusal(422, f"the class name ends in {ending}: take another name")
         if not name.strip() or name != name.strip() or not name.isprintable() or "\ufffd" in name:
-            raise Refusal(
-                422, f"the class name is {quote_value(name)}: expected printable text without blanks at its ends"
-            )
+            raise Refusal(422, f"the class name is {quote(name)}: expected printable text without blanks at its ends")
         if len(name) > most:
-            raise Refusal(
-                422, f"the class name {quote_value(name, 30)} has {len(name)} letters: expected at most {most}"
-            )
+            raise Refusal(422, f"the class name {quote(name, 30)} has {len(name)} letters: expected at most {most}")
 
-    def _follow(self, file: ClassFile | SharedClassFile) -> None:
-        """The book of what the file says now."""
-        if file.version != self.book.version:
-            self.book = self._restored(file, self.book.added)
+    def _refresh(self, file: ClassStore) -> None:
+        """Take over what the file says now."""
+        if file.version != self.snapshot.version:
+            self.snapshot = self._load(file, self.snapshot.added)
 
-    def _restored(self, file: ClassFile | SharedClassFile, known: Mapping[str, Described]) -> Book:
-        """The book of what the file says, with the descriptions that are `known` already. What does not fit this model
-        is refused before the service starts."""
+    def _load(self, file: ClassStore, known: Mapping[str, ClassDescription]) -> ClassSnapshot:
+        """The snapshot of what the file says, with the descriptions that are `known` already. What does not fit this
+        model is refused."""
         found = {}
         try:
-            check_lessons_fit(self.model, file.lessons)
+            check_teaching_fits(self.model, file.taught)
             own = set(self.model.candidates_.tolist())
             for name, attributes in file.classes.items():
                 version = file.versions[name]
@@ -324,33 +330,14 @@ class Classes:
                     found[name] = known[name]
                     continue
                 self._check_name(name)
-                vector, defaulted = self.words.vector(attributes)
-                found[name] = Described(dict(attributes), defaulted, vector, version, file.sentences.get(name))
+                vector, defaulted = self.words.make_vector(attributes)
+                found[name] = ClassDescription(dict(attributes), defaulted, vector, version, file.sentences.get(name))
                 if name in own:
-                    raise Refusal(409, f"{quote_value(name)} is now a class of the model: remove that line")
-            gone = {one.label for one in file.lessons.examples} - {*found, *own}
+                    raise Refusal(409, f"{quote(name)} is now a class of the model: remove that line")
+            gone = {one.label for one in file.taught.examples} - {*found, *own}
             if gone:
-                raise Refusal(
-                    409, f"it has examples of {quote_value(min(gone))}, which is not a class: remove those lines"
-                )
-            return Book(self.model, found, file.version, file.lessons)
+                raise Refusal(409, f"it has examples of {quote(min(gone))}, which is not a class: remove those lines")
+            return ClassSnapshot(self.model, found, file.version, file.taught)
         except (Refusal, ValueError) as error:
-            raise ValueError(
-                f"{file.path} does not fit this model: {error}; or name another file by --classes"
-            ) from None
-
-
-@contextmanager
-def _hold_for_writing(file: ClassFile | SharedClassFile) -> Iterator[None]:
-    """The file, held for a change; the change is refused if the file cannot be read or written."""
-    try:
-        with file.held():
-            yield
-    except StoreError as error:
-        log.error("%s", error)
-        raise Refusal(503, error.sentence) from None
-    except OSError as error:
-        log.error("%s", error)
-        raise Refusal(
-            507, "the change cannot be written to the disk, so nothing was changed: make room, then try again"
-        ) from None
+            misfit = f"{file.path} does not fit this model: {error}"
+            raise ValueError(f"{misfit}; or name another file by --classes") from None

@@ -1,54 +1,21 @@
-"""The answer to a request that the service cannot answer: a status and a sentence, never a stack trace."""
+"""How much one request may ask for, and how many large requests run at once. Small requests never wait."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import reprlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fastapi import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from zskl._validation import suggest
-
-# Refusal --------------------------------------------------------------------------------------------------------------
-
-COMPARED, LETTERS = 2000, 60  # up to so many names of this length, a misspelt name is compared with all
-
-
-class Refusal(Exception):
-    """An answer with an error status: the value found, what was expected, what to do."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence = status, sentence
-
-
-def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
-    """The refusal of a name that no class has."""
-    near = suggest(name, names) if len(names) <= COMPARED and len(name) <= LETTERS else ""
-    return Refusal(status, f"no class is called {quote_value(name)}{near}: GET /classes lists all classes")
-
-
-def quote_value(value: object, longest: int = 60) -> str:
-    """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()  # as in JSON
-    whole = not isinstance(value, str) or len(value) <= longest
-    try:
-        written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)
-    except ValueError:  # a number with thousands of digits
-        written = "a number too long to be shown"
-    return written if whole and len(written) <= longest else written[:longest] + "…"
-
-
-# Limits ---------------------------------------------------------------------------------------------------------------
-# How much one request may ask for. Every limit has a sentence that names it.
-
-QUICK = 20_000_000  # multiplications done on the spot; longer work goes to a thread, so that others are answered
+# multiplications done on the spot; longer work goes to a thread, so that others are answered meanwhile
+QUICK_OPERATIONS = 20_000_000
+MAX_WORK = min(max(2, os.cpu_count() or 1), 8)  # computations at once
+MAX_LARGE_BODIES = 4  # large bodies, and large answers, in memory at once
+MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
 
 
 @dataclass(frozen=True)
@@ -59,8 +26,8 @@ class Limits:
     class name, `classes` that may be added, `examples` that may be given. Also of a prediction: `values`, rows times
     features; `json_values`, the same in JSON, which takes many times the memory; and `answers`, rows times the classes
     listed for each.
-    A body of at most `small` bytes is read and answered at once. Larger ones take turns, so that few of them are in
-    memory. `seconds` is how long a client may take to send its body; a large one gets another second per megabyte.
+    A body of at most `small` bytes is read and answered at once. Larger ones queue, so that few of them are in memory.
+    `seconds` is how long a client may take to send its body; a large one gets another second per megabyte.
     """
 
     body_bytes: int = 256 << 20
@@ -76,27 +43,19 @@ class Limits:
     seconds: float = 60.0
 
 
-# Turns ----------------------------------------------------------------------------------------------------------------
-# Who waits for whom, where a request is large. Small ones never wait.
-
-CORES = min(max(2, os.cpu_count() or 1), 8)
-LARGE = 4  # large bodies, and large answers, in memory at once
-PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
-
-
 class ConcurrencyLimits:
     """Four queues. `work` on a core; `bodies` that arrive or are in memory, and `photos`; `answers` not read yet.
 
-    Who waits for a slow client waits for it alone: a body is read before its request takes a turn to compute, and an
-    answer is sent after its turn. Whoever needs several turns takes them in the order bodies, answers, work.
+    No core waits for a slow client: a body is read before its request queues for `work`, and an answer is sent after
+    it has left that queue. To avoid deadlocks, take several queues in the order bodies, answers, work.
     """
 
     def __init__(self) -> None:
-        most = CORES, LARGE, LARGE, PHOTOS
+        most = MAX_WORK, MAX_LARGE_BODIES, MAX_LARGE_BODIES, MAX_PHOTOS
         self.work, self.bodies, self.answers, self.photos = map(asyncio.Semaphore, most)
 
-    async def answered(self, compute: Callable[[], Response]) -> Response:
-        """A large answer. The next one is computed when a client has read this one, or was cut off."""
+    async def send_large(self, compute: Callable[[], Response]) -> Response:
+        """Compute a large answer. Its slot is free again once a client has read it, or was cut off."""
         await self.answers.acquire()
         try:
             async with self.work:
@@ -104,11 +63,11 @@ class ConcurrencyLimits:
         except BaseException:
             self.answers.release()
             raise
-        return _Held(reply, self.answers.release)
+        return _HeldResponse(reply, self.answers.release)
 
 
-class _Held(Response):
-    """An answer that frees its place once it is sent, or cannot be."""
+class _HeldResponse(Response):
+    """An answer that frees its slot once it is sent, or cannot be."""
 
     def __init__(self, reply: Response, free: Callable[[], object]) -> None:
         super().__init__(reply.body, reply.status_code, None, reply.media_type)

@@ -1,53 +1,60 @@
-"""Rows of features → the best classes of each, as POST /predict answers them."""
+"""POST /predict: rows of features, or of the loaded data → the best classes of each."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
 
 from zskl._arrays import to_numpy
 from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
-from zskl.serve.classes import Book
-from zskl.serve.gallery import LoadedRows
-from zskl.serve.limits import QUICK, Refusal, quote_value
+from zskl.serve import requests, schemas
+from zskl.serve.classes import ClassSnapshot
+from zskl.serve.errors import Refusal, quote
+from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
 from zskl.serve.requests import Features
-from zskl.serve.schemas import (
-    ExplanationAnswer,
-    NearestRows,
-    NearRow,
-    Prediction,
-    PredictionOptions,
-    Predictions,
-    RankedClass,
-)
+from zskl.serve.responses import json_response
+from zskl.serve.schemas import Prediction, PredictionOptions, Predictions
+from zskl.serve.service import Service
 
-# Predictions ----------------------------------------------------------------------------------------------------------
+QUICK_CLASSES = 10_000  # so many classes are listed on the spot
+MAX_NEAREST_CLASSES = 1000  # classes of an answer that are listed with the nearest rows
+BODY_TYPES = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTO)
+CALIBRATE_HINT = "fit the model with zskl fit --calibrate"
 
-CALIBRATE = "fit the model with zskl fit --calibrate"
+Rows: TypeAlias = Features | list[int]  # rows of features, or numbers of loaded rows
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
-def predict_rows(book: Book, X: Features, options: PredictionOptions) -> Predictions:
+def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
     """The answer for checked rows X (n, d) and checked options."""
     if options.against is not None:
-        options = options.model_copy(update={"against": book.called(options.against)})
-    panel = book.panel(None if options.candidates is None else tuple(options.candidates))
+        options = options.model_copy(update={"against": snapshot.resolve_name(options.against)})
+    panel = snapshot.panel(None if options.candidates is None else tuple(options.candidates))
     labels = panel.labels.tolist()
-    if options.explain:
-        _check_explainable(labels, options)
-    constant = _calibration_constant(book, options) if panel.situation == "mixed" else 0.0
-    temperatures = book.model.temperatures_
+    if options.explain and len(labels) < 2:
+        raise Refusal(422, "an explanation compares two classes: name at least two candidates")
+    if options.against is not None and options.against not in labels:
+        raise Refusal(422, f"against is {quote(options.against)}: expected one of the candidates")
+    constant = 0.0
+    if panel.situation == "mixed" and options.calibration is not None:
+        constant = options.calibration
+    elif panel.situation == "mixed" and options.calibrated:
+        constant = float(snapshot.model.calibration_)
+    temperatures = snapshot.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     if options.reject is not None and temperature is None:
-        raise Refusal(422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE}")
+        raise Refusal(
+            422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
+        )
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -59,108 +66,61 @@ def predict_rows(book: Book, X: Features, options: PredictionOptions) -> Predict
                 422, "these features, or a class, are so large that no score can be computed: check their scale"
             )
         order, values = top_columns(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
-        likely = None
+        likely = np.full(order.shape, None)
         if temperature is not None:
-            likely = np.take_along_axis(
-                to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1
-            ).tolist()
-        found = [
-            _make_prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i], average)
-            for i, (places, best, average) in enumerate(
-                zip(order.tolist(), values.tolist(), scores.mean(axis=1).tolist(), strict=True)
-            )
-        ]
+            every = to_numpy(softmax(scores / scores.dtype.type(temperature)))
+            likely = np.take_along_axis(every, order, axis=1)
+        rankings = zip(order.tolist(), values.tolist(), likely.tolist(), scores.mean(axis=1).tolist(), strict=True)
+        found: list[Prediction] = []
+        for places, best, shares, average in rankings:
+            top: list[schemas.RankedClass] = [
+                {"class": labels[k], "kind": snapshot.kinds[labels[k]], "score": score, "probability": share}
+                for k, score, share in zip(places, best, shares, strict=True)
+            ]
+            ranked = {"class": labels[places[0]], "top": top, "average": average}
+            found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
         if options.explain:
-            _explain(book, X[rows], found, options, constant)
+            _add_explanations(snapshot, X[rows], found, options, constant)
         for one in found:
             del one["top"][options.top :]
             if options.reject is not None:
                 one["none_of_these"] = (one["top"][0]["probability"] or 0.0) < options.reject
         predictions += found
-    return {
-        "version": book.version,
-        "calibration": constant,
-        "predictions": predictions,
-        "features": X.tolist() if options.features else None,
-    }
-
-
-def split_answers(answer: Predictions) -> Iterator[Predictions]:
-    """The answers for each row alone."""
-    features = answer["features"]
-    for k, one in enumerate(answer["predictions"]):
-        yield {**answer, "predictions": [one], "features": None if features is None else [features[k]]}
+    features = X.tolist() if options.features else None
+    return {"version": snapshot.version, "calibration": constant, "predictions": predictions, "features": features}
 
 
 def encode_answers(parts: Iterable[Predictions]) -> bytes:
     """The JSON of the answers for parts of the rows, as one answer. Of a part only its JSON is kept: as Python's
     objects, a large answer would take many times the memory."""
-    told, features, about = bytearray(), bytearray(), b""
+    predictions, features, about = bytearray(), bytearray(), b""
     for part in parts:
         about = to_json({name: part[name] for name in ("version", "calibration")})  # the same of all
-        told += b"," * bool(told) + to_json(part["predictions"])[1:-1]
+        predictions += b"," * bool(predictions) + to_json(part["predictions"])[1:-1]
         if part["features"] is not None:
             features += b"," * bool(features) + to_json(part["features"])[1:-1]
     last = (b"[", features, b"]") if features else (b"null",)
-    return b"".join((about[:-1], b',"predictions":[', told, b'],"features":', *last, b"}"))
+    return b"".join((about[:-1], b',"predictions":[', predictions, b'],"features":', *last, b"}"))
 
 
-def _make_prediction(
-    book: Book, names: list[str], scores: list[float], likely: list[float] | None, average: float
-) -> Prediction:
-    top: list[RankedClass] = [
-        {"class": name, "kind": book.kinds[name], "score": score, "probability": None if likely is None else likely[k]}
-        for k, (name, score) in enumerate(zip(names, scores, strict=True))
-    ]
-    return {
-        "class": names[0],
-        "top": top,
-        "average": average,
-        "none_of_these": None,
-        "explanation": None,
-        "nearest": None,
-    }
-
-
-def _calibration_constant(book: Book, options: PredictionOptions) -> float:
-    if options.calibration is not None:
-        return options.calibration
-    return float(book.model.calibration_) if options.calibrated else 0.0
-
-
-def _check_explainable(labels: list[str], options: PredictionOptions) -> None:
-    if len(labels) < 2:
-        raise Refusal(422, "an explanation compares two classes: name at least two candidates")
-    if options.against is not None and options.against not in labels:
-        raise Refusal(422, f"against is {quote_value(options.against)}: expected one of the candidates")
-
-
-def _explain(book: Book, X: Features, found: list[Prediction], options: PredictionOptions, constant: float) -> None:
+def _add_explanations(
+    snapshot: ClassSnapshot, X: Features, found: list[Prediction], options: PredictionOptions, constant: float
+) -> None:
     """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
     named = {one["class"] for answer in found for one in answer["top"][:2]} | {options.against}
-    model = copy.copy(book.model)
+    model = copy.copy(snapshot.model)
     model.calibration_ = constant
     try:
-        explained = model.explain(
-            *(X, options.attributes, book.table, [name for name in book.kinds if name in named]),
-            against=options.against,
-            raw=options.raw,
-        )
+        labels, against, raw = [name for name in snapshot.kinds if name in named], options.against, options.raw
+        explained = model.explain(X, options.attributes, snapshot.table, labels, against=against, raw=raw)
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):
-        answer["explanation"] = cast(ExplanationAnswer, one.record())
-
-
-# Batches --------------------------------------------------------------------------------------------------------------
-# Predictions of one row that wait at the same time are made together, by one product of matrices. Nobody waits for
-# others to come: what has arrived by the next turn of the event loop is a batch.
-
-FEW = 10_000  # so many classes are listed on the spot
+        answer["explanation"] = cast(schemas.ExplanationAnswer, one.record())
 
 
 @dataclass(frozen=True, eq=False)
-class Waiting:
+class PendingRow:
     """A row (1, d) with the options of its request, and where its answer goes. `most` such rows are scored at once."""
 
     row: Features
@@ -169,29 +129,29 @@ class Waiting:
     answer: asyncio.Future[Predictions]
 
 
-Group: TypeAlias = list[Waiting]
+class Batcher:
+    """Scores single rows that wait at the same time together, by one product of matrices. No row waits for others to
+    come: what has arrived by the next turn of the event loop is a batch.
 
+    Rows wait in groups with the same options. `get_snapshot` gives the classes at the moment of scoring.
+    """
 
-class Batches:
-    """The rows that wait, in groups with the same options. `book` gives the classes at the moment of scoring."""
+    def __init__(self, get_snapshot: Callable[[], ClassSnapshot]) -> None:
+        self._get_snapshot = get_snapshot
+        self._groups: dict[Hashable, list[PendingRow]] = {}
 
-    def __init__(self, book: Callable[[], Book]) -> None:
-        self._book = book
-        self._groups: dict[Hashable, Group] = {}
-
-    async def predicted(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
+    async def predict_one(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
         """The answer for a checked row (1, d), which lists so many classes and takes so many multiplications."""
         loop = asyncio.get_running_loop()
-        most = max(1, min(QUICK // max(cost, 1), FEW // max(listed, 1)))
-        one = Waiting(row, options, most, loop.create_future())
+        one = PendingRow(row, options, _batch_size(listed, cost), loop.create_future())
         if not self._groups:
             loop.call_soon(self._score)
-        self._groups.setdefault(_options_key(options), []).append(one)
+        key = tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
+        self._groups.setdefault(key, []).append(one)
         return await one.answer
 
     def _score(self) -> None:
-        """Score the group that has waited longest, or as much of it as is done on the spot. The rest has its turn after
-        other requests had theirs."""
+        """Score what is done on the spot of the group that has waited longest; the rest after other requests."""
         key = next(iter(self._groups))
         group = self._groups.pop(key)
         some, rest = group[: group[0].most], group[group[0].most :]
@@ -201,87 +161,134 @@ class Batches:
             asyncio.get_running_loop().call_soon(self._score)
         some = [one for one in some if not one.answer.done()]  # without those that were cancelled
         if some:
-            answer_group(self._book(), some)
+            _answer_group(self._get_snapshot(), some)
 
 
-def answer_group(book: Book, group: Sequence[Waiting]) -> None:
-    """Answer requests with the same options. If they fail together each is tried alone: a row that cannot be scored is
-    refused, and no other."""
+def _batch_size(listed: int, cost: int) -> int:
+    """How many rows that list so many classes, and take so many multiplications each, are scored on the spot."""
+    return max(1, min(QUICK_OPERATIONS // max(cost, 1), QUICK_CLASSES // max(listed, 1)))
+
+
+def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
+    """Answer requests with the same options. If they fail together each is tried alone, so that only bad rows fail."""
     try:
-        found = predict_rows(book, np.concatenate([one.row for one in group]), group[0].options)
-        answers = split_answers(found)
+        found = predict_rows(snapshot, np.concatenate([one.row for one in group]), group[0].options)
     except Exception as error:
         if len(group) > 1:
             for one in group:
-                answer_group(book, [one])
+                _answer_group(snapshot, [one])
         elif not group[0].answer.done():
             group[0].answer.set_exception(error)
         return
-    for one, its in zip(group, answers, strict=True):
+    for k, one in enumerate(group):
         if not one.answer.done():
-            one.answer.set_result(its)
+            features = None if found["features"] is None else [found["features"][k]]
+            one.answer.set_result({**found, "predictions": [found["predictions"][k]], "features": features})
 
 
-def _options_key(options: PredictionOptions) -> Hashable:
-    """Equal for equal options."""
-    return tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
+class PredictionHandler:
+    """Reads requests for predictions and answers them, a single row in a batch with others that wait."""
+
+    def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
+        self._service, self._concurrency = service, concurrency
+        self._batcher = Batcher(lambda: service.snapshot)
+
+    async def answer(self, request: Request, options: PredictionOptions) -> Response:
+        """The answer to a request with these options in its address."""
+        service, concurrency = self._service, self._concurrency
+        kind = requests.check_media_type(request, BODY_TYPES)
+        if kind in requests.PHOTO:
+            checked = requests.check_prediction(options)
+            X = await requests.read_photo_features(request, kind, service.photos, service.limits.small, concurrency)
+            return await self._answer(X, checked, small=True)
+        body, parts = bytearray(), request.stream()
+        async for part in parts:
+            body += part
+            if len(body) > service.limits.small:
+                break
+        else:
+            return await self._answer(*_parse_request(service, kind, body, options), small=True)
+        async with concurrency.bodies:
+            async for part in parts:
+                body += part
+            async with concurrency.work:
+                rows, options = await run_in_threadpool(_parse_request, service, kind, body, options)
+            return await self._answer(rows, options, small=False)
+
+    async def _answer(self, rows: Rows, options: PredictionOptions, small: bool) -> Response:
+        service, concurrency, snapshot = self._service, self._concurrency, self._service.snapshot
+        listed, cost = _answer_size(service, snapshot, len(rows), options)
+        near = service.rows if options.nearest else None
+        quick = small and cost < QUICK_OPERATIONS and not (options.explain or near)
+
+        def predict(some: Rows) -> Predictions:
+            X = _row_features(service, some)
+            found = predict_rows(snapshot, X, options)
+            if near is not None:
+                classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
+                own = some if isinstance(some, list) else None
+                nearest = near.nearest_rows(snapshot, X, classes, options.nearest, own)
+                for one, its in zip(found["predictions"], nearest, strict=True):
+                    one["nearest"] = its
+            return found
+
+        def compute() -> Response:
+            n = len(rows)
+            height = max(1, QUICK_CLASSES * n // listed)
+            if height >= n:
+                return json_response(predict(rows))
+            parts = (predict(rows[start : start + height]) for start in range(0, n, height))
+            return Response(encode_answers(parts), media_type="application/json")
+
+        if listed >= QUICK_CLASSES:
+            return await concurrency.send_large(compute)
+        if quick and len(rows) == 1:
+            row = _row_features(service, rows)
+            return json_response(await self._batcher.predict_one(row, options, listed, cost))
+        if quick:
+            return compute()
+        async with concurrency.work:
+            return await run_in_threadpool(compute)
 
 
-# Neighbours -----------------------------------------------------------------------------------------------------------
-# The rows of the loaded data that are nearest to a row, of each class of its answer: what a class looks like, and how
-# near it comes.
-
-MOST = 2000  # rows of a class that are looked at
-SAME = 1e-3  # a row this near, as a part of the length, is the one that was asked about
+def _row_features(service: Service, rows: Rows) -> Features:
+    return service.rows.features(rows) if isinstance(rows, list) else rows
 
 
-class Neighbours:
-    """The loaded rows by class. Distances are Euclidean, between features as the model scales them."""
+def _parse_request(
+    service: Service, kind: str, body: bytearray, options: PredictionOptions
+) -> tuple[Rows, PredictionOptions]:
+    """The rows and options that a body of any kind asks for, with the options of the address."""
+    model, limits = service.classes.model, service.limits
+    if kind in requests.NPY:
+        return requests.rows_from_npy(body, model, limits), requests.check_prediction(options)
+    if kind in requests.CSV:
+        return requests.rows_from_csv(body, model, limits), requests.check_prediction(options)
+    given = requests.parse_body(schemas.PredictionRequest, body, limits)
+    options = requests.check_prediction(requests.merge_options(options, given))
+    if (given.rows is None) == (given.data_rows is None):
+        raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
+    if given.rows is not None:
+        return requests.rows_from_lists(given.rows, given.columns, model, limits), options
+    numbers = given.data_rows or []
+    requests.check_shape((len(numbers), int(model.n_features_in_)), model, limits)
+    return service.rows.check_rows(numbers), options
 
-    def __init__(self, rows: LoadedRows) -> None:
-        self._rows = rows
 
-    @cached_property
-    def _places(self) -> dict[str, NDArray[np.intp]]:
-        """Class → its rows: those with pictures, or all where none has one."""
-        rows = self._rows
-        order = np.argsort(rows.labels, kind="stable")
-        names, starts = np.unique(rows.labels[order], return_index=True)
-        found = zip(names.tolist(), np.split(order, starts[1:]), strict=True)
-        return {name: mine[rows.pictured[mine]] if rows.pictured[mine].any() else mine for name, mine in found}
-
-    def of(
-        self, book: Book, X: Features, classes: Sequence[Sequence[str]], count: int, own: Sequence[int] | None
-    ) -> list[list[NearestRows]]:
-        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first. `own` are
-        the numbers of the rows themselves, which are left out; where they are not known, a row with the same features
-        is taken for it."""
-        scaling = getattr(self._rows.model, "feature_scaling_", None)
-
-        def scaled(rows: NDArray[Any]) -> NDArray[np.float64]:
-            plain = np.asarray(rows, np.float64)
-            return plain if scaling is None else scaling.apply(plain)
-
-        known: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
-        for name in {name for one in classes for name in one}:
-            places = self._places.get(name, np.empty(0, np.intp))[:MOST]
-            known[name] = places, scaled(self._rows.X[places])
-        found: list[list[NearestRows]] = []
-        for k, (x, names) in enumerate(zip(scaled(X), classes, strict=True)):
-            mine = None if own is None else own[k]
-            found.append([{"class": name, "rows": self._nearest(book, x, *known[name], count, mine)} for name in names])
-        return found
-
-    def _nearest(
-        self,
-        book: Book,
-        x: NDArray[np.float64],
-        places: NDArray[np.intp],
-        rows: NDArray[np.float64],
-        count: int,
-        mine: int | None,
-    ) -> list[NearRow]:
-        distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
-        itself = distances <= SAME * np.sqrt((x**2).sum()) if mine is None else places == mine
-        order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
-        return [{**self._rows.card(book, int(places[k])), "distance": float(distances[k])} for k in order]
+def _answer_size(service: Service, snapshot: ClassSnapshot, n: int, options: PredictionOptions) -> tuple[int, int]:
+    """How many classes the answer for n rows lists, and how many multiplications it takes; too many are refused."""
+    limits = service.limits
+    if options.explain and n > limits.explained_rows:
+        raise Refusal(413, f"the request asks for {n} explanations: expected at most {limits.explained_rows}")
+    listed = n * min(options.top, len(options.candidates or snapshot.kinds))
+    if listed > limits.answers:
+        raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
+    if options.nearest and listed > MAX_NEAREST_CLASSES:
+        limit = f"expected at most {MAX_NEAREST_CLASSES}; lower top, or send less"
+        raise Refusal(413, f"the answer would list rows of {listed} classes: {limit}")
+    d, (c, p) = int(service.classes.model.n_features_in_), snapshot.table.matrix.shape
+    if options.features and n * d > limits.json_values:
+        raise Refusal(413, f"the answer would list {n * d} features: expected at most {limits.json_values}")
+    listed += n * d // 4 if options.features else 0  # a number takes a fourth of what a class does
+    candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
+    return listed, n * p * (d + c) + candidates

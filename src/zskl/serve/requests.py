@@ -1,4 +1,7 @@
-"""The types of bodies that the service takes."""
+"""What a request carries: options, and bodies of every media type → rows of features.
+
+Nothing in a body is trusted: sizes are checked before memory is used.
+"""
 
 from __future__ import annotations
 
@@ -22,47 +25,50 @@ from starlette.requests import Request
 
 from zskl._validation import suggest
 from zskl.datasets import Dataset, images
-from zskl.datasets.images import Backbone, UnreadablePicture, import_or_explain, read_picture
+from zskl.datasets.backbones import Backbone, import_or_explain
+from zskl.datasets.images import UnreadablePicture, read_picture
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
+from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.schemas import PredictionOptions
 
-# Media types ----------------------------------------------------------------------------------------------------------
-
 JSON = ("application/json",)
-PHOTOS = ("image/jpeg", "image/png", "image/webp")
+PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
+PHOTO = tuple(PHOTO_FORMATS)
 CSV = ("text/csv",)
 NPY = ("application/x-npy", "application/octet-stream")
+NPY_HEADER_BYTES = 1000  # at the beginning of a .npy file; numpy.save needs 128
+NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+MAX_FAULTS = 3  # a sentence names so many faults
+MAX_QUOTES = 50_000  # quotation marks: names of fields, attributes and candidates
+MAX_PHOTO_BYTES = 20 << 20
+MAX_PHOTO_PIXELS = 40_000_000  # what a good camera makes
+ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
+DELIMITERS = ",;\t"  # of a CSV table
+
+Body: TypeAlias = bytes | bytearray
+Features: TypeAlias = NDArray[np.float32]  # (n, d)
+Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
     """The type of a request's body; another one than those allowed is refused."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in allowed:
-        raise Refusal(
-            415, f"the body is of type {quote_value(kind)}: send the header Content-Type: {' or '.join(allowed)}"
-        )
+        raise Refusal(415, f"the body is of type {quote(kind)}: send the header Content-Type: {' or '.join(allowed)}")
     return kind
-
-
-# Options --------------------------------------------------------------------------------------------------------------
-# The options of a request: parameters of the address, and the same in a JSON body.
-
-OPTIONS = frozenset(PredictionOptions.model_fields)
 
 
 def merge_options(address: PredictionOptions, body: PredictionOptions) -> PredictionOptions:
     """The options of a prediction. What a JSON body sets wins over the address."""
-    given = body.model_fields_set & OPTIONS
-    if not given:
-        return address
-    return address.model_copy(update={name: getattr(body, name) for name in given})
+    given = body.model_fields_set.intersection(PredictionOptions.model_fields)
+    return address.model_copy(update={name: getattr(body, name) for name in given}) if given else address
 
 
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
     """Refuse options that contradict each other."""
     if options.against is not None and not options.explain:
-        raise Refusal(422, f"against is {quote_value(options.against)} without an explanation: set explain, too")
+        raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
     if options.raw and not options.explain:
         raise Refusal(422, "raw is set without an explanation: set explain, too")
     if options.candidates is not None and len(set(options.candidates)) < len(options.candidates):
@@ -70,15 +76,14 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
     return options
 
 
-def version_seen(request: Request) -> int | None:
-    """The version of the classes that the sender of a change has looked at, from the header If-Match; None if it does
-    not say."""
+def parse_if_match(request: Request) -> int | None:
+    """The version of the classes that the sender of a change has seen, from the header If-Match, if there is one."""
     given = request.headers.get("if-match")
     if given is None or given.strip() == "*":
         return None
     found = re.fullmatch(r'"(\d{1,15})"', given.strip(), re.ASCII)
     if found is None:
-        raise Refusal(422, f'If-Match is {quote_value(given)}: expected the ETag of GET /classes/NAME, such as "3"')
+        raise Refusal(422, f'If-Match is {quote(given)}: expected the ETag of GET /classes/NAME, such as "3"')
     return int(found[1])
 
 
@@ -87,30 +92,20 @@ def check_names(given: Iterable[str], known: Collection[str]) -> None:
     unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
         near = suggest(unknown, known)
-        raise Refusal(422, f"there is no parameter {quote_value(unknown)}{near}: expected some of {', '.join(known)}")
-
-
-# Bodies ---------------------------------------------------------------------------------------------------------------
-# The body of a request → rows of features. Nothing in it is trusted: sizes are checked before memory is used.
-
-Body: TypeAlias = bytes | bytearray
-Features: TypeAlias = NDArray[np.float32]  # (n, d)
-
-_HEADER = 1000  # bytes at the beginning of a .npy file that may describe it; numpy.save needs 128
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+        raise Refusal(422, f"there is no parameter {quote(unknown)}{near}: expected some of {', '.join(known)}")
 
 
 def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     """Features from a .npy file: its header says what follows, and exactly that must follow."""
-    head = io.BytesIO(body[:_HEADER])
+    head = io.BytesIO(body[:NPY_HEADER_BYTES])
     try:
-        shape, by_column, dtype = _HEADERS[npy.read_magic(head)](head)
+        shape, by_column, dtype = NPY_HEADERS[npy.read_magic(head)](head)
     except Exception:  # NumPy fails in many ways on a header that was made to do harm
         raise Refusal(
             422, "the body is not a .npy file: expected what numpy.save writes for an array of numbers (rows, features)"
         ) from None
     if dtype.kind not in "fiub" or dtype.itemsize > 8:  # so no objects either, which would be unpickled
-        raise Refusal(422, f"the array holds {quote_value(str(dtype))}: expected numbers such as float32")
+        raise Refusal(422, f"the array holds {quote(str(dtype))}: expected numbers such as float32")
     if len(shape) == 1:
         shape = (1, *shape)
     check_shape(shape, model, limits)
@@ -125,7 +120,7 @@ def rows_from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
     """Features from rows of numbers, in the order of the model's features or of the named `columns`."""
-    places = None if columns is None else column_places(columns, model)
+    places = None if columns is None else find_columns(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
@@ -136,7 +131,7 @@ def rows_from_lists(
     return to_float32(X if places is None else X[:, places])
 
 
-def column_places(columns: list[str], model: ZeroShotClassifier) -> list[int]:
+def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     """The place of each feature of the model among named columns; other columns are ignored."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
@@ -147,7 +142,7 @@ def column_places(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     missing = next((name for name in names if name not in place), None)
     if missing is not None:
         near = suggest(missing, columns)
-        raise Refusal(422, f"columns lacks the feature {quote_value(missing)}{near}: see feature_names of GET /model")
+        raise Refusal(422, f"columns lacks the feature {quote(missing)}{near}: see feature_names of GET /model")
     return [place[name] for name in names]
 
 
@@ -155,19 +150,15 @@ def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limit
     """Refuse features whose shape is not (n, d), or more of them than a request may have."""
     width = int(model.n_features_in_)
     if len(shape) != 2 or shape[1] != width:
-        raise Refusal(
-            422, f"the features have shape {quote_value(shape)}: the model takes rows of {width} numbers, (n, {width})"
-        )
+        expected = f"the model takes rows of {width} numbers, (n, {width})"
+        raise Refusal(422, f"the features have shape {quote(shape)}: {expected}")
     if not 1 <= shape[0] <= limits.rows:
         status = 413 if shape[0] > limits.rows else 422
-        raise Refusal(
-            status,
-            f"the request has {quote_value(shape[0])} rows: expected 1 to {limits.rows}; send more rows in parts",
-        )
+        rows = f"the request has {quote(shape[0])} rows"
+        raise Refusal(status, f"{rows}: expected 1 to {limits.rows}; send more rows in parts")
     if shape[0] * width > limits.values:
-        raise Refusal(
-            413, f"{shape[0]} rows of {width} features are more than {limits.values} numbers: send rows in parts"
-        )
+        size = f"{shape[0]} rows of {width} features"
+        raise Refusal(413, f"{size} are more than {limits.values} numbers: send rows in parts")
 
 
 def to_float32(X: NDArray[Any]) -> Features:
@@ -187,17 +178,8 @@ def to_float32(X: NDArray[Any]) -> Features:
     )
 
 
-# Json bodies ----------------------------------------------------------------------------------------------------------
-# A JSON body → one of the types of `schemas`; what is wrong with it, in a sentence.
-
-TOLD = 3  # a sentence names so many faults
-ROW = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
-TEXTS = 50_000  # quotation marks: names of fields, attributes and candidates
-Schema = TypeVar("Schema", bound=BaseModel)
-
-
 async def read_small_body(schema: type[Schema], request: Request, limits: Limits) -> Schema:
-    """A description from the body of a request."""
+    """A small JSON body."""
     check_media_type(request, JSON)
     body = bytearray()
     async for part in request.stream():
@@ -208,15 +190,13 @@ async def read_small_body(schema: type[Schema], request: Request, limits: Limits
 
 
 def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) -> Schema:
-    """What a body says. A value takes a hundred bytes once it is read, a wrong one a thousand: bodies with too many
-    values are not read."""
-    size = len(body)  # a short body is not counted
-    if size > limits.json_values and body.count(b",") > limits.json_values:
-        raise Refusal(
-            413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
-        )
-    if size > TEXTS and body.count(b'"') > TEXTS:
-        raise Refusal(413, f"the JSON body has more than {TEXTS} quotation marks, far more than a request needs")
+    """A JSON body as one of the types of `schemas`; what is wrong with it, in a sentence."""
+    # a value takes a hundred bytes once it is read, a wrong one a thousand; a short body need not be counted
+    size, most = len(body), limits.json_values
+    if size > most and body.count(b",") > most:
+        raise Refusal(413, f"the JSON body has more than {most} values: send rows in parts, or as a .npy file")
+    if size > MAX_QUOTES and body.count(b'"') > MAX_QUOTES:
+        raise Refusal(413, f"the JSON body has more than {MAX_QUOTES} quotation marks, far more than a request needs")
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
@@ -227,13 +207,13 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
 
 def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
     """What pydantic found first, and how much more."""
-    errors = [error for error in errors if not _is_second(error, errors)]
-    more = f" (and {len(errors) - TOLD} more)" if len(errors) > TOLD else ""
-    return "; ".join(map(_explain_fault, errors[:TOLD])) + more
+    errors = [error for error in errors if not _repeats_fault(error, errors)]
+    more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
+    return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
 
 
-def _is_second(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether another fault is about the same value: that it is no number, and that it is not true or false either."""
+def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether another fault is about the same value: that it is neither a number, nor true or false."""
     place = tuple(error["loc"])
     return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
 
@@ -247,28 +227,22 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
         return f"{where} is missing"
     if kind == "extra_forbidden":
         return f"{where} is not a field of this request"
-    value = "" if kind == "json_invalid" else f", found {quote_value(error['input'])}"
+    value = "" if kind == "json_invalid" else f", found {quote(error['input'])}"
     message = error["msg"].encode("utf-8", "backslashreplace").decode()
-    hint = ROW if steps[:1] == ["rows"] and kind == "list_type" else ""
+    hint = ROW_HINT if steps[:1] == ["rows"] and kind == "list_type" else ""
     return f"{where}: {message}{value}{hint}"
 
 
-# Csv bodies -----------------------------------------------------------------------------------------------------------
-# A table as text, CSV, in the body of a request → rows of features.
-
-SIGNS = ",;\t"  # that may stand between two values
-
-
 def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
-    """Features from a CSV table. If its first line has a value that is no number, it names the columns: the model's
+    """Features from a CSV table. If its first line has a value that is not a number, it names the columns: the model's
     features are then found by name, and other columns are left out. Without names the columns are the features."""
-    if max(map(body.count, SIGNS.encode())) + body.count(b"\n") > limits.json_values:
+    if max(map(body.count, DELIMITERS.encode())) + body.count(b"\n") > limits.json_values:
         raise Refusal(413, f"the table has more than {limits.json_values} values: send rows in parts, or a .npy file")
     try:
         text = bytes(body).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(422, "the body is not text in UTF-8: save the table as CSV in UTF-8, then send it") from None
-    sign = max(SIGNS, key=text.partition("\n")[0].count)
+    sign = max(DELIMITERS, key=text.partition("\n")[0].count)
     lines = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=sign), start=1)
     filled = ((number, line) for number, line in lines if any(map(str.strip, line)))
     try:
@@ -277,34 +251,27 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
             raise Refusal(422, "the table is empty: expected a line for every row")
         names = [name.strip() for name in first[1]]
         headed = any(_parse_number(value) is None for value in names)
-        rows = _split_lines(filled if headed else itertools.chain([first], filled), names, headed)
+        rows = list(filled if headed else itertools.chain([first], filled))
     except csv.Error as error:
         raise Refusal(422, f"the body cannot be read as CSV ({error})") from None
+    wrong = next(((number, line) for number, line in rows if len(line) != len(names)), None)
+    if wrong is not None:
+        expected = f"the first line {'names' if headed else 'has'} {len(names)}"
+        raise Refusal(422, f"line {wrong[0]} has {len(wrong[1])} values: {expected}")
     if headed and not rows:
         raise Refusal(422, "the table has names of columns and no rows: expected a line for every row")
     named = headed and getattr(model, "feature_names_in_", None) is not None
-    places = column_places(names, model) if named else list(range(len(names)))
+    places = find_columns(names, model) if named else list(range(len(names)))
     check_shape((len(rows), len(places)), model, limits)
     X = np.empty((len(rows), len(places)))
     for k, (number, line) in enumerate(rows):
         for column, place in enumerate(places):
             value = _parse_number(line[place])
             if value is None:
-                what = quote_value(names[place]) if headed else str(place + 1)
-                raise Refusal(422, f"line {number}, column {what} is {quote_value(line[place])}: expected a number")
+                what = quote(names[place]) if headed else str(place + 1)
+                raise Refusal(422, f"line {number}, column {what} is {quote(line[place])}: expected a number")
             X[k, column] = value
     return to_float32(X)
-
-
-def _split_lines(lines: Iterable[tuple[int, list[str]]], names: list[str], headed: bool) -> list[tuple[int, list[str]]]:
-    """The lines, with their numbers. All have as many values as the first."""
-    found = []
-    for number, line in lines:
-        if len(line) != len(names):
-            first = "the first line names" if headed else "the first line has"
-            raise Refusal(422, f"line {number} has {len(line)} values: {first} {len(names)}")
-        found.append((number, line))
-    return found
 
 
 def _parse_number(text: str) -> float | None:
@@ -314,28 +281,20 @@ def _parse_number(text: str) -> float | None:
         return None
 
 
-# Photos ---------------------------------------------------------------------------------------------------------------
-# A photo in the body of a request → its features, by the network that made the features of the training rows.
-
-BYTES = 20 << 20  # of a photo
-PIXELS = 40_000_000  # of a photo: what a good camera makes
-FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
-
-
 @dataclass(frozen=True)
-class Photos:
-    """What turns photos of at most so many `bytes` into features. `name` is that of the network."""
+class PhotoEncoder:
+    """Turns photos of at most so many `bytes` into features, by the network `name`, as those of the training rows."""
 
     name: str
     _backbone: Backbone
-    bytes: int = BYTES
+    bytes: int = MAX_PHOTO_BYTES
 
-    def features(self, body: Body, kind: str) -> Features:
+    def encode(self, body: Body, kind: str) -> Features:
         """(1, d) of a photo of a media type. Nothing of it is kept."""
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", module=r"PIL\b")  # about damaged metadata, for example
-                image = read_picture(io.BytesIO(body), FORMATS[kind], PIXELS)
+                image = read_picture(io.BytesIO(body), PHOTO_FORMATS[kind], MAX_PHOTO_PIXELS)
                 found = self._backbone.features(self._backbone.prepare(image)[None])
         except UnreadablePicture as error:
             mend = "make it smaller" if "decompression bomb" in str(error) else f"send a whole {kind} file"
@@ -349,18 +308,18 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
     """The network that made the features of the training rows, and who names it."""
     if wanted is not None:
         return wanted, "--backbone"
-    told = getattr(model, "backbone_", None)
-    if told is not None:
-        return told, "the model file"
+    recorded = getattr(model, "backbone_", None)
+    if recorded is not None:
+        return recorded, "the model file"
     if data is not None and data.backbone is not None:
         return data.backbone, f"the manifest of {data.name}"
     name = None if data is None else images.backbone_of_features(data.features)
     return None if data is None or name is None else (name, f"the name of the features ({data.features})")
 
 
-def load_photos(
+def load_photo_encoder(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
-) -> Photos | None:
+) -> PhotoEncoder | None:
     """The network that you name; or the one that the model file or the data name, if it is installed."""
     found = find_backbone(wanted, data, model)
     if found is None:
@@ -370,8 +329,11 @@ def load_photos(
         if wanted is None and name.startswith("timm:") and set("/:") & set(name.removeprefix("timm:")):
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
-        photos = Photos(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
-        width = photos.features(_blank_photo(), "image/png").shape[1]
+        photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
+        from PIL.Image import new
+
+        new("RGB", (64, 64), (127, 127, 127)).save(blank := io.BytesIO(), "PNG")
+        width = photos.encode(blank.getvalue(), "image/png").shape[1]
         if width != model.n_features_in_:
             raise ValueError(
                 f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
@@ -386,31 +348,18 @@ def load_photos(
     return photos
 
 
-def _blank_photo() -> bytes:
-    from PIL.Image import new
-
-    out = io.BytesIO()
-    new("RGB", (64, 64), (127, 127, 127)).save(out, "PNG")
-    return out.getvalue()
-
-
-# Photo bodies ---------------------------------------------------------------------------------------------------------
-# A photo as the body of a request → its features. It is read before it takes a turn, like any large body.
-
-
 async def read_photo_features(
-    request: Request, kind: str, network: Photos, small: int, turns: ConcurrencyLimits
+    request: Request, kind: str, network: PhotoEncoder, small: int, concurrency: ConcurrencyLimits
 ) -> Features:
-    """(1, d) of the photo in a body of a media type. Of bodies with more than `small` bytes few are in memory at a
-    time."""
+    """(1, d) of the photo in a body of a media type. Few bodies of more than `small` bytes are in memory at a time."""
     body, large = bytearray(), False
-    async with AsyncExitStack() as turn:
+    async with AsyncExitStack() as queue:
         async for part in request.stream():
             body += part
             if len(body) > network.bytes:
                 raise Refusal(413, f"the photo is larger than {network.bytes} bytes: make it smaller, then send it")
             if not large and len(body) > small:
                 large = True
-                await turn.enter_async_context(turns.photos)
-        async with turns.work:
-            return await run_in_threadpool(network.features, body, kind)
+                await queue.enter_async_context(concurrency.photos)
+        async with concurrency.work:
+            return await run_in_threadpool(network.encode, body, kind)

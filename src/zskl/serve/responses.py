@@ -1,4 +1,4 @@
-"""Answers as JSON, for requests that succeed and for those that fail."""
+"""Answers as JSON, whether a request succeeds or fails, and what the OpenAPI description says about them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,47 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 
-from zskl.serve import requests
-from zskl.serve.limits import Refusal
+from zskl.serve import requests, schemas
+from zskl.serve.errors import Refusal
 from zskl.serve.requests import explain_errors
-from zskl.serve.schemas import (
-    Description,
-    NewClass,
-    NewExample,
-    PredictionRequest,
-    Refused,
-    SavedClass,
-    Sought,
-    Unlabelled,
-    Wanted,
-    Words,
-)
-
-# Replies --------------------------------------------------------------------------------------------------------------
 
 log = logging.getLogger("zskl.serve")
+API_DESCRIPTION = (
+    "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
+    "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
+)
+STATUS_DESCRIPTIONS = {
+    400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
+    401: "The service has a token, and the request has another or none",
+    403: "The request is from a page of another origin",
+    404: "Not found",
+    408: "The body did not arrive in time",
+    409: "Not possible with the present classes or data",
+    412: "Changed by somebody else meanwhile",
+    413: "Larger than a request may be",
+    415: "The body is of another type",
+    421: "The request is for a host that this service does not answer to",
+    422: "Something in the request is not as described",
+    500: "The service failed on this request; its log says why",
+    503: "The file of classes cannot be read or written at present: nothing was changed; try again",
+    507: "The disk is full: nothing was changed",
+}
+COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
+BODY_STATUSES = (408,)
+BODY_SCHEMAS = (
+    schemas.NewClass,
+    schemas.Description,
+    schemas.Wanted,
+    schemas.PredictionRequest,
+    schemas.Words,
+    schemas.Sought,
+    schemas.NewExample,
+    schemas.Unlabelled,
+)
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+_REF = "#/components/schemas/{model}"
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -51,8 +71,8 @@ def error_response(error: Exception) -> Response:
     return json_response({"error": "the service failed on this request; its log says why"}, 500)
 
 
-def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Turn every exception of the application with these routes into JSON with a sentence."""
+def handle_errors(app: FastAPI) -> None:
+    """Turn every exception of the application into JSON with a sentence."""
 
     @app.exception_handler(Refusal)
     @app.exception_handler(ClientDisconnect)
@@ -70,89 +90,45 @@ def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         why = f"{what.get(error.status_code, error.detail)}: see /openapi.json for all paths"
         headers = error.headers
         if error.status_code == 405:  # Starlette names the methods of the first route with this path, not of all
-            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            here = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
             methods = {name for route in here for name in getattr(route, "methods", ())}
             headers = {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         return json_response({"error": why}, error.status_code, headers)
 
 
-# Openapi --------------------------------------------------------------------------------------------------------------
-# What the OpenAPI description says beyond the types of the answers: bodies, refusals, pictures.
-
-ABOUT = (
-    "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
-    "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
-)
-WHY = {
-    400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
-    401: "The service has a token, and the request has another or none",
-    403: "The request is from a page of another origin",
-    404: "Not found",
-    408: "The body did not arrive in time",
-    409: "Not possible with the present classes or data",
-    412: "Changed by somebody else meanwhile",
-    413: "Larger than a request may be",
-    415: "The body is of another type",
-    421: "The request is for a host that this service does not answer to",
-    422: "Something in the request is not as described",
-    500: "The service failed on this request; its log says why",
-    503: "The file of classes cannot be read or written at present: nothing was changed; try again",
-    507: "The disk is full: nothing was changed",
-}
-EVERYWHERE = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
-WITH_BODY = (408,)
-BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
-_REF = "#/components/schemas/{model}"
-
-
 def refusal_responses(*statuses: int) -> dict[str, Any]:
     """Arguments of a route that may refuse with these statuses."""
-    return {"responses": {status: {"model": Refused, "description": WHY[status]} for status in statuses}}
+    described = {status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
+    return {"responses": described}
 
 
-def json_body(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
-    """Arguments of a route with a JSON body."""
-    responses = refusal_responses(*statuses)["responses"]
+def json_body(schema: str, *statuses: int, binary: Sequence[str] = (), created: bool = False) -> dict[str, Any]:
+    """Arguments of a route with a JSON body, or one of these `binary` media types."""
+    route = refusal_responses(*statuses)
     if created:
-        responses[201] = {"model": SavedClass, "description": "The class is new"}
-    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
-    return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
+        route["responses"][201] = {"model": schemas.SavedClass, "description": "The class is new"}
+    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}, **dict.fromkeys(binary, BINARY)}
+    return {**route, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
 def rows_body() -> dict[str, Any]:
-    """Arguments of the route that takes features, as JSON, .npy or CSV."""
-    route = json_body("PredictionRequest", 409, 413, 415, 422)
-    content = route["openapi_extra"]["requestBody"]["content"]
-    for kind in requests.NPY:
-        content[kind] = {"schema": {"type": "string", "format": "binary"}}
-    for kind in requests.PHOTOS:
-        content[kind] = {"schema": {"type": "string", "format": "binary"}}
-    for kind in requests.CSV:
-        content[kind] = {"schema": {"type": "string"}}
-    return route
-
-
-def example_body() -> dict[str, Any]:
-    """Arguments of the route that takes an example, as JSON or a photo."""
-    route = json_body("NewExample", 404, 409, 412, 413, 415, 422, 507)
-    for kind in requests.PHOTOS:
-        route["openapi_extra"]["requestBody"]["content"][kind] = {"schema": {"type": "string", "format": "binary"}}
+    """Arguments of the route that takes features, as JSON, .npy or CSV, or a photo."""
+    route = json_body("PredictionRequest", 409, 413, 415, 422, binary=(*requests.NPY, *requests.PHOTO))
+    route["openapi_extra"]["requestBody"]["content"] |= {kind: {"schema": {"type": "string"}} for kind in requests.CSV}
     return route
 
 
 def picture_response() -> dict[str, Any]:
     """Arguments of the route that answers with a picture."""
-    route = refusal_responses(404, 409, 422)
-    content: dict[str, Any] = {"image/*": {"schema": {"type": "string", "format": "binary"}}}
-    return {"responses": {200: {"description": "A picture", "content": content}, **route["responses"]}}
+    picture = {"description": "A picture", "content": {"image/*": BINARY}}
+    return {"responses": {200: picture, **refusal_responses(404, 409, 422)["responses"]}}
 
 
 def describe_api(app: FastAPI) -> None:
-    """Add the schemas of the bodies and the refusals that every route may get, and describe 422 as this service answers
-    it."""
-    _, models = models_json_schema([(model, "validation") for model in BODIES], ref_template=_REF)
+    """Add the schemas of bodies, the refusals of every route, and 422 as this service answers it."""
+    _, models = models_json_schema([(model, "validation") for model in BODY_SCHEMAS], ref_template=_REF)
 
-    def made() -> dict[str, Any]:
+    def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
             found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             components = found["components"]["schemas"]
@@ -162,7 +138,7 @@ def describe_api(app: FastAPI) -> None:
             for path in found["paths"].values():
                 for operation in path.values():
                     responses = operation["responses"]
-                    common = (*EVERYWHERE, *(WITH_BODY if "requestBody" in operation else ()))
+                    common = (*COMMON_STATUSES, *(BODY_STATUSES if "requestBody" in operation else ()))
                     responses |= {str(status): _refusal_schema(status) for status in common}
                     if "422" in responses:
                         responses["422"] = _refusal_schema(422)
@@ -170,12 +146,11 @@ def describe_api(app: FastAPI) -> None:
             app.openapi_schema = found
         return app.openapi_schema
 
-    app.openapi = made  # type: ignore[method-assign]
+    app.openapi = describe  # type: ignore[method-assign]
 
 
 def _refusal_schema(status: int) -> dict[str, Any]:
-    """A refusal as the description lists it."""
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
     if status == 400:  # of what reads HTTP, which knows nothing of this service
         content = {"text/plain": {"schema": {"type": "string"}}}
-    return {"description": WHY[status], "content": content}
+    return {"description": STATUS_DESCRIPTIONS[status], "content": content}

@@ -1,283 +1,223 @@
-"""Paths → calls of the service, one file per resource."""
+"""Paths → calls of the service, by resource."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import predictions, requests, responses
-from zskl.serve.classes import Book
-from zskl.serve.limits import QUICK, ConcurrencyLimits, Refusal, quote_value
-from zskl.serve.predictions import FEW, Batches
-from zskl.serve.requests import Features, check_names, check_prediction, merge_options, parse_body, version_seen
+from zskl.serve import requests, responses, schemas
+from zskl.serve.errors import Refusal, quote
+from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
+from zskl.serve.predictions import PredictionHandler
+from zskl.serve.requests import check_names, parse_if_match
 from zskl.serve.responses import json_response
-from zskl.serve.schemas import (
-    Balance,
-    ClassDetails,
-    ClassList,
-    Confusion,
-    Description,
-    ExampleList,
-    FittingClasses,
-    Health,
-    MapOfClasses,
-    Model,
-    NewClass,
-    NewExample,
-    PredictionOptions,
-    PredictionRequest,
-    Predictions,
-    RankedRows,
-    RowList,
-    RowsToLabel,
-    SavedClass,
-    SavedExample,
-    Sought,
-    UnderstoodWords,
-    Unlabelled,
-    Verdict,
-    Wanted,
-    Words,
-)
 from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
 
-# Model ----------------------------------------------------------------------------------------------------------------
-# GET /health and GET /model.
+PREDICT_PATH = "/predict"
+NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+PAGE_HEADERS = {"cache-control": "no-cache"}  # a browser asks again: the next version may have the same address
+PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-def model_routes(service: Service) -> APIRouter:
+def add_model_routes(app: FastAPI, service: Service) -> None:
     """The routes that say what is served."""
-    routes = APIRouter()
 
-    @routes.get("/health", response_model=Health)
+    @app.get("/health", response_model=schemas.Health)
     async def health() -> Response:
         """Whether the service is up."""
-        return json_response(service.health())
+        return json_response(service.check_health())
 
-    @routes.get("/model", response_model=Model)
+    @app.get("/model", response_model=schemas.Model)
     async def model() -> Response:
         """The model and its attributes, the loaded data, the limits of a request."""
-        return json_response(service.model())
-
-    return routes
+        return json_response(service.describe_model())
 
 
-# Classes --------------------------------------------------------------------------------------------------------------
-# /classes and /classes/NAME: list, show, add, change and delete classes.
-
-
-def class_routes(service: Service) -> APIRouter:
+def add_class_routes(app: FastAPI, service: Service) -> None:
     """The routes of classes."""
-    routes = APIRouter()
 
-    @routes.get("/classes", response_model=ClassList)
+    @app.get("/classes", response_model=schemas.ClassList)
     async def list_classes() -> Response:
         """All classes: seen and unseen ones of the model file, and added ones."""
-        return json_response(service.listed())
+        return json_response(service.list_classes())
 
-    @routes.post(
+    @app.post(
         "/classes",
-        response_model=SavedClass,
+        response_model=schemas.SavedClass,
         status_code=201,
         **responses.json_body("NewClass", 409, 413, 415, 422, 507),
     )
     async def add_class(request: Request) -> Response:
         """Add a class by its attributes or a sentence. It is kept, and all requests that begin after the answer rank
         it."""
-        new = await requests.read_small_body(NewClass, request, service.limits)
+        new = await requests.read_small_body(schemas.NewClass, request, service.limits)
         return await save(new.name, new, again=False, since=None)
 
-    @routes.get("/classes/{name:classname}", response_model=ClassDetails, **responses.refusal_responses(404))
+    @app.get("/classes/{name:classname}", response_model=schemas.ClassDetails, **responses.refusal_responses(404))
     async def class_details(name: str) -> Response:
         """A class: its description and the classes most like it."""
-        found = await run_in_threadpool(service.details, name)
+        found = await run_in_threadpool(service.describe_class, name)
         return json_response(found, headers={"etag": f'"{found["version"]}"'})
 
-    @routes.put(
+    @app.put(
         "/classes/{name:classname}",
-        response_model=SavedClass,
+        response_model=schemas.SavedClass,
         **responses.json_body("Description", 409, 412, 413, 415, 422, 507, created=True),
     )
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
         GET, only if nobody has changed the class since."""
-        since = version_seen(request)
-        described = await requests.read_small_body(Description, request, service.limits)
+        since = parse_if_match(request)
+        described = await requests.read_small_body(schemas.Description, request, service.limits)
         return await save(name, described, again=True, since=since)
 
-    @routes.delete(
-        "/classes/{name:classname}",
-        status_code=204,
-        response_class=Response,
-        **responses.refusal_responses(404, 409, 412, 422, 507),
-    )
+    @app.delete("/classes/{name:classname}", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
-        await run_in_threadpool(service.classes.delete, name, version_seen(request))
+        await run_in_threadpool(service.classes.delete, name, parse_if_match(request))
         return Response(status_code=204)
 
-    async def save(name: str, body: Description, again: bool, since: int | None) -> Response:
-        book, name, new = await run_in_threadpool(
+    async def save(name: str, body: schemas.Description, again: bool, since: int | None) -> Response:
+        snapshot, name, new = await run_in_threadpool(
             service.classes.put, name, body.attributes, again, since, body.sentence
         )
-        defaulted = book.added[name].defaulted
-        answer: SavedClass = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
-        return json_response(answer, 201 if new else 200, {"etag": f'"{book.version}"'})
-
-    return routes
+        defaulted = snapshot.added[name].defaulted
+        answer = schemas.SavedClass(name=name, kind="added", defaulted=defaulted, version=snapshot.version)
+        return json_response(answer, 201 if new else 200, {"etag": f'"{snapshot.version}"'})
 
 
-# Examples -------------------------------------------------------------------------------------------------------------
-# /classes/NAME/examples: rows that are of a class, or are not.
-
-
-def example_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
+def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     """The routes of examples."""
-    routes = APIRouter()
 
-    @routes.get("/classes/{name:text}/examples", response_model=ExampleList, **responses.refusal_responses(404))
+    @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
     async def list_examples(name: str) -> Response:
         """The rows that were marked as right or wrong for a class here, the oldest first."""
-        found = service.examples(name)
+        found = service.list_examples(name)
         return json_response(found, headers={"etag": f'"{found["version"]}"'})
 
-    @routes.post(
-        "/classes/{name:text}/examples", response_model=SavedExample, status_code=201, **responses.example_body()
+    @app.post(
+        "/classes/{name:text}/examples",
+        response_model=schemas.SavedExample,
+        status_code=201,
+        **responses.json_body("NewExample", 404, 409, 412, 413, 415, 422, 507, binary=requests.PHOTO),
     )
     async def add_example(name: str, request: Request, right: bool = True) -> Response:
         """Teach that a row is of a class, or with `right` false that it is not. The body is JSON with a loaded row or
         with features; or a photo, with `right` as a parameter of the address. A row counts once for a class. `If-Match`
         with the `ETag` of GET: only if nobody has changed the examples of this class since."""
         check_names(request.query_params, ("right",))
-        since = version_seen(request)
-        kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTOS))
+        since = parse_if_match(request)
+        kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTO))
         check_can_learn(service.classes.model)
         row = data = None
-        if kind in requests.PHOTOS:
-            features = await requests.read_photo_features(request, kind, service.photos, service.limits.small, turns)
+        if kind in requests.PHOTO:
+            features = await requests.read_photo_features(
+                request, kind, service.photos, service.limits.small, concurrency
+            )
         else:
-            given = await requests.read_small_body(NewExample, request, service.limits)
-            features, row = _example_features(service, given), given.row
+            given = await requests.read_small_body(schemas.NewExample, request, service.limits)
+            row = given.row
+            if (row is None) == (given.features is None):
+                raise Refusal(422, "expected either row, the number of a loaded row, or features, a list of numbers")
+            if row is None:
+                model, limits = service.classes.model, service.limits
+                features = requests.rows_from_lists([given.features or []], None, model, limits)
+            else:
+                features = service.rows.features(service.rows.check_rows([row]))
             right = given.right if "right" in given.model_fields_set else right
             data = None if row is None else service.rows.data.fingerprint
-        book, made = await run_in_threadpool(service.teaching.add, name, features, right, row, data, since)
-        answer: SavedExample = {**service.listed_example(made), "name": made.label, "version": book.version}
-        return json_response(answer, 201, {"etag": f'"{book.version}"'})
+        snapshot, made = await run_in_threadpool(service.teaching.add, name, features, right, row, data, since)
+        about = service.describe_example(made)
+        answer = schemas.SavedExample(**about, name=made.label, version=snapshot.version)
+        return json_response(answer, 201, {"etag": f'"{snapshot.version}"'})
 
-    @routes.delete(
-        "/classes/{name:text}/examples",
-        status_code=204,
-        response_class=Response,
-        **responses.refusal_responses(404, 409, 412, 422, 507),
-    )
+    @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
         check_names(request.query_params, ("id",))
-        await run_in_threadpool(service.teaching.remove, name, id, version_seen(request))
+        await run_in_threadpool(service.teaching.remove, name, id, parse_if_match(request))
         return Response(status_code=204)
 
-    return routes
 
-
-def _example_features(service: Service, given: NewExample) -> Features:
-    """(1, d)"""
-    if (given.row is None) == (given.features is None):
-        raise Refusal(422, "expected either row, the number of a loaded row, or features, a list of numbers")
-    if given.features is not None:
-        return requests.rows_from_lists([given.features], None, service.classes.model, service.limits)
-    return service.rows.features(service.rows.checked([given.row or 0]))
-
-
-# Teaching -------------------------------------------------------------------------------------------------------------
-# /adapt and GET /label-next: what unlabelled rows teach, and which of them to label.
-
-
-def teaching_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
+def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     """The routes of unlabelled rows."""
-    routes = APIRouter()
 
-    @routes.get("/adapt", response_model=Verdict, **responses.refusal_responses(409))
+    @app.get("/adapt", response_model=schemas.Verdict, **responses.refusal_responses(409))
     async def adaptation() -> Response:
         """Whether the model is adapted to loaded rows, and what validation classes say about adapting to them."""
-        return json_response(await run_in_threadpool(service.adaptation))
+        return json_response(await run_in_threadpool(service.show_adaptation))
 
-    @routes.post("/adapt", response_model=Verdict, **responses.json_body("Unlabelled", 409, 413, 415, 422, 507))
+    @app.post("/adapt", response_model=schemas.Verdict, **responses.json_body("Unlabelled", 409, 413, 415, 422, 507))
     async def adapt(request: Request) -> Response:
         """Adapt the model to loaded rows, without their labels, if validation classes say that this helps, or with
         `force`. The verdict comes back in either case. It holds until DELETE /adapt."""
-        wanted = await requests.read_small_body(Unlabelled, request, service.limits)
-        async with turns.work:
+        wanted = await requests.read_small_body(schemas.Unlabelled, request, service.limits)
+        async with concurrency.work:
             return json_response(await run_in_threadpool(service.adapt, wanted.candidates, wanted.force))
 
-    @routes.delete("/adapt", status_code=204, response_class=Response, **responses.refusal_responses(507))
+    @app.delete("/adapt", **NO_CONTENT, **responses.refusal_responses(507))
     async def forget() -> Response:
         """Undo what POST /adapt did."""
         await run_in_threadpool(service.teaching.forget_adaptation)
         return Response(status_code=204)
 
-    @routes.get("/label-next", response_model=RowsToLabel, **responses.refusal_responses(409))
+    @app.get("/label-next", response_model=schemas.RowsToLabel, **responses.refusal_responses(409))
     async def label_next(
         request: Request, count: Annotated[int, Query(ge=1, le=100)] = 10, pictures: bool = False
     ) -> Response:
         """The loaded rows whose labels would help the model most, the first one first: those that it is least sure of,
         and no two alike. Training rows and rows that were marked are left out."""
         check_names(request.query_params, ("count", "pictures"))
-        async with turns.work:
-            return json_response(await run_in_threadpool(service.label_next, count, pictures))
-
-    return routes
-
-
-# Words ----------------------------------------------------------------------------------------------------------------
-# POST /words: a description in words → attributes.
+        async with concurrency.work:
+            choose = service.rows.choose_rows_to_label
+            return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
 
 
-def word_routes(service: Service) -> APIRouter:
-    """The route of words."""
-    routes = APIRouter()
+def add_description_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
+    """The routes of descriptions: what their words mean, and which classes fit them."""
 
-    @routes.post("/words", response_model=UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
+    @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
     async def understand(request: Request) -> Response:
         """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
         value of any class. `unknown` are words that name no attribute."""
-        given = await requests.read_small_body(Words, request, service.limits)
-        return json_response(await run_in_threadpool(service.classes.words.understood, given.text))
+        given = await requests.read_small_body(schemas.Words, request, service.limits)
+        return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
 
-    return routes
+    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
+    async def fits(request: Request) -> Response:
+        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
+        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
+        description would be as a class: how many rows it would win, and the class that it is most like."""
+        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
+        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
+        work = service.fitting_cost(len(described.vector))
+        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
+            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
+        return json_response(found)
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
-# /rows and POST /rank: the rows of the loaded data, one by one or by a description.
-
-
-def row_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
+def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     """The routes of rows."""
-    routes = APIRouter()
 
-    @routes.post("/rank", response_model=RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
+    @app.post("/rank", response_model=schemas.RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
         """The rows of the loaded data that fit a description best. The score is that of the description, less half the
         best score of the seen classes that it rules out."""
-        wanted = await requests.read_small_body(Wanted, request, service.limits)
-        rows, book = service.rows, service.book
-        words = service.classes.words
-        one = await run_in_threadpool(service.classes.described, wanted.attributes, wanted.sentence)
-        given = one.given(words.names)
-        async with nullcontext() if service.work_of_ranking(len(given)) < QUICK else turns.work:
-            best = await run_in_threadpool(
-                rows.rank, book, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
-            )
-        answer: RankedRows = {"defaulted": one.defaulted, "rows": best}
-        return json_response(answer)
+        wanted = await requests.read_small_body(schemas.Wanted, request, service.limits)
+        rows, snapshot = service.rows, service.snapshot
+        one = await run_in_threadpool(service.classes.describe, wanted.attributes, wanted.sentence)
+        given = one.given(service.classes.words.names)
+        async with nullcontext() if service.ranking_cost(len(given)) < QUICK_OPERATIONS else concurrency.work:
+            best = await run_in_threadpool(rows.rank, snapshot, one.vector, given, wanted)
+        return json_response(schemas.RankedRows(defaulted=one.defaulted, rows=best))
 
-    @routes.get("/rows", response_model=RowList, **responses.refusal_responses(409))
+    @app.get("/rows", response_model=schemas.RowList, **responses.refusal_responses(409))
     async def page_of_rows(
         request: Request,
         start: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -289,242 +229,64 @@ def row_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
     ) -> Response:
         """Rows of the loaded data: all, or those of one class or part; with `around`, the page on which that row is."""
         check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
-        return json_response(service.rows.page(service.book, start, count, label, part, pictures, around))
+        return json_response(service.rows.list_rows(service.snapshot, start, count, label, part, pictures, around))
 
-    @routes.get("/rows/{row}/picture", response_class=Response, **responses.picture_response())
+    @app.get("/rows/{row}/picture", response_class=Response, **responses.picture_response())
     async def picture(row: int, request: Request, key: str | None = None) -> Response:
         """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
         check_names(request.query_params, ("key",))
         if key not in (None, service.rows.picture_key):
             raise Refusal(404, "this picture belonged to other data, which are not served any more: see GET /model")
-        content, kind = await run_in_threadpool(service.rows.picture, row)
+        content, kind = await run_in_threadpool(service.rows.read_picture, row)
         kept = "no-store" if key is None else "private, max-age=3600"
         return Response(content, media_type=kind, headers={"cache-control": kept})
 
-    return routes
 
-
-# Fits -----------------------------------------------------------------------------------------------------------------
-# POST /fits: the classes that fit a description, with rows that show them.
-
-
-def fit_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
-    """The route of classes that fit."""
-    routes = APIRouter()
-
-    @routes.post("/fits", response_model=FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
-    async def fits(request: Request) -> Response:
-        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
-        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
-        description would be as a class: how many rows it would win, and the class that it is most like."""
-        sought = await requests.read_small_body(Sought, request, service.limits)
-        described = await run_in_threadpool(service.classes.described, sought.attributes, sought.sentence)
-        work = service.work_of_fitting(len(described.vector))
-        async with nullcontext() if work < QUICK else turns.work:
-            found = await run_in_threadpool(service.fitting, described, sought.top, sought.rows, sought.replaces)
-        return json_response(found)
-
-    return routes
-
-
-# Predict --------------------------------------------------------------------------------------------------------------
-# POST /predict: rows of features, or of the loaded data → the best classes of each.
-
-PATH = "/predict"
-KINDS = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTOS)  # of bodies
-NEAR = 1000  # classes of an answer that are listed with the nearest rows
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a request asks: rows of features, or the numbers of loaded rows; and its options."""
-
-    rows: requests.Features | list[int]
-    options: PredictionOptions
-
-
-def predict_routes(handler: Handler) -> APIRouter:
+def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
     """The route of predictions."""
-    routes = APIRouter()
 
-    @routes.post(PATH, response_model=Predictions, **responses.rows_body())
-    async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
+    @app.post(PREDICT_PATH, response_model=schemas.Predictions, **responses.rows_body())
+    async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
-        check_names(request.query_params, PredictionOptions.model_fields)
+        check_names(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
 
-    return routes
 
-
-class Handler:
-    """Reads a request for predictions, and answers it: one row together with those that wait, others in their turn."""
-
-    def __init__(self, service: Service, turns: ConcurrencyLimits) -> None:
-        self._service, self._turns = service, turns
-        self._batches = Batches(lambda: service.book)
-
-    async def answer(self, request: Request, options: PredictionOptions) -> Response:
-        """The answer to a request with these options in its address."""
-        service, turns = self._service, self._turns
-        kind = requests.check_media_type(request, KINDS)
-        if kind in requests.PHOTOS:
-            checked = check_prediction(options)
-            rows = await requests.read_photo_features(request, kind, service.photos, service.limits.small, turns)
-            return await self._answer(Asked(rows, checked), small=True)
-        body, parts = bytearray(), request.stream()
-        async for part in parts:
-            body += part
-            if len(body) > service.limits.small:
-                break
-        else:
-            return await self._answer(_read_request(service, kind, body, options), small=True)
-        async with turns.bodies:
-            async for part in parts:
-                body += part
-            async with turns.work:
-                asked = await run_in_threadpool(_read_request, service, kind, body, options)
-            return await self._answer(asked, small=False)
-
-    async def _answer(self, asked: Asked, small: bool) -> Response:
-        service, turns = self._service, self._turns
-        book = service.book
-        listed, cost = _answer_size(service, book, asked)
-        near = service.neighbours if asked.options.nearest else None
-        quick = small and cost < QUICK and not (asked.options.explain or near)
-
-        def of(some: requests.Features | list[int]) -> Predictions:
-            X = _row_features(service, some)
-            found = predictions.predict_rows(book, X, asked.options)
-            if near is not None:
-                classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
-                own = some if isinstance(some, list) else None
-                rows = near.of(book, X, classes, asked.options.nearest, own)
-                for one, nearest in zip(found["predictions"], rows, strict=True):
-                    one["nearest"] = nearest
-            return found
-
-        def work() -> Response:
-            n = len(asked.rows)
-            height = max(1, FEW * n // listed)
-            if height >= n:
-                return json_response(of(asked.rows))
-            parts = (of(asked.rows[start : start + height]) for start in range(0, n, height))
-            return Response(predictions.encode_answers(parts), media_type="application/json")
-
-        if listed >= FEW:
-            return await turns.answered(work)
-        if quick and len(asked.rows) == 1:
-            row = _row_features(service, asked.rows)
-            return json_response(await self._batches.predicted(row, asked.options, listed, cost))
-        if quick:
-            return work()
-        async with turns.work:
-            return await run_in_threadpool(work)
-
-
-def _row_features(service: Service, rows: requests.Features | list[int]) -> requests.Features:
-    return service.rows.features(rows) if isinstance(rows, list) else rows
-
-
-def _read_request(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> Asked:
-    """What a body of any kind asks, with the options of the address."""
-    model, limits = service.classes.model, service.limits
-    if kind in requests.NPY:
-        return Asked(requests.rows_from_npy(body, model, limits), check_prediction(options))
-    if kind in requests.CSV:
-        return Asked(requests.rows_from_csv(body, model, limits), check_prediction(options))
-    given = parse_body(PredictionRequest, body, limits)
-    options = check_prediction(merge_options(options, given))
-    if (given.rows is None) == (given.data_rows is None):
-        raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
-    if given.rows is not None:
-        return Asked(requests.rows_from_lists(given.rows, given.columns, model, limits), options)
-    numbers = given.data_rows or []
-    requests.check_shape((len(numbers), int(model.n_features_in_)), model, limits)
-    return Asked(service.rows.checked(numbers), options)
-
-
-def _answer_size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
-    """How many classes the answer lists, and how many multiplications it takes; too many are refused."""
-    limits, options, n = service.limits, asked.options, len(asked.rows)
-    if options.explain and n > limits.explained_rows:
-        raise Refusal(413, f"the request asks for {n} explanations: expected at most {limits.explained_rows}")
-    listed = n * min(options.top, len(options.candidates or book.kinds))
-    if listed > limits.answers:
-        raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
-    if options.nearest and listed > NEAR:
-        raise Refusal(
-            413, f"the answer would list rows of {listed} classes: expected at most {NEAR}; lower top, or send less"
-        )
-    d, (c, p) = int(service.classes.model.n_features_in_), book.table.matrix.shape
-    if options.features and n * d > limits.json_values:
-        raise Refusal(413, f"the answer would list {n * d} features: expected at most {limits.json_values}")
-    listed += n * d // 4 if options.features else 0  # a number takes a fourth of what a class does
-    candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
-    return listed, n * p * (d + c) + candidates
-
-
-# Diagnostics ----------------------------------------------------------------------------------------------------------
-# GET /balance and GET /confusion: how the model does on test rows of the loaded data. GET /map: classes on a plane.
-
-
-def diagnostic_routes(service: Service) -> APIRouter:
+def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
     """The routes of figures on test rows, and of the map."""
-    routes = APIRouter()
 
-    @routes.get("/balance", response_model=Balance, **responses.refusal_responses(409))
+    @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
     async def balance() -> Response:
         """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
         by."""
         return json_response(await run_in_threadpool(service.diagnostics.balance))
 
-    @routes.get("/confusion", response_model=Confusion, **responses.refusal_responses(409))
+    @app.get("/confusion", response_model=schemas.Confusion, **responses.refusal_responses(409))
     async def confusion() -> Response:
         """How well each class is recognised on test rows, among the classes of the model file, and which pairs are most
         often taken for each other. To look at, not to choose by."""
         return json_response(await run_in_threadpool(service.diagnostics.confusion))
 
-    @routes.get("/map", response_model=MapOfClasses, **responses.refusal_responses(409))
+    @app.get("/map", response_model=schemas.MapOfClasses, **responses.refusal_responses(409))
     async def map_of_classes() -> Response:
         """All classes as points: those that are described alike are near each other."""
-        return json_response(await run_in_threadpool(service.map.of, service.book))
-
-    return routes
+        return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
 
 
-# Page -----------------------------------------------------------------------------------------------------------------
-# / and /page/NAME: the files of the page.
-
-MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-PageFile = tuple[bytes, str]  # content, media type
-KEPT = {"cache-control": "no-cache"}  # a browser asks again: the next version may be served at the same address
-
-
-def page_routes() -> APIRouter:
+def add_page_routes(app: FastAPI) -> None:
     """The routes of the page. They are not part of the API's description."""
-    routes = APIRouter(include_in_schema=False)
-    files = _read_page_files()
-
-    @routes.get("/")
-    async def index() -> Response:
-        return _page_response(files, "index.html")
-
-    @routes.get("/page/{name}")
-    async def asset(name: str) -> Response:
-        return _page_response(files, name)
-
-    return routes
-
-
-def _read_page_files() -> dict[str, PageFile]:
-    """The page, read once: a request can only name what is in here."""
+    # read once: a request can only name what is in here
     folder = resources.files("zskl.serve") / "page"
-    files = [item for item in folder.iterdir() if Path(item.name).suffix in MEDIA] if folder.is_dir() else []
-    return {item.name: (item.read_bytes(), MEDIA[Path(item.name).suffix]) for item in files}
+    found = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []
+    files = {item.name: (item.read_bytes(), PAGE_TYPES[Path(item.name).suffix]) for item in found}
 
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return await asset("index.html")
 
-def _page_response(files: dict[str, PageFile], name: str) -> Response:
-    if name not in files:
-        raise Refusal(404, f"the page has no file {quote_value(name)}")
-    content, kind = files[name]
-    return Response(content, media_type=kind, headers=KEPT)
+    @app.get("/page/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        if name not in files:
+            raise Refusal(404, f"the page has no file {quote(name)}")
+        content, kind = files[name]
+        return Response(content, media_type=kind, headers=PAGE_HEADERS)

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP, as types, one file per resource. The OpenAPI description is made from these.
+"""What goes in and out over HTTP, as types, by resource. The OpenAPI description is made from these.
 
 Bodies are pydantic models, which check what a client sends. Answers are `TypedDict`s: plain dictionaries whose fields
 mypy checks. They cost nothing at run time, and may have a field called "class".
@@ -10,9 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
-
-# Fields ---------------------------------------------------------------------------------------------------------------
-# What the types of several resources share.
 
 Kind = Literal["seen", "unseen", "added"]
 FAST = Field(fail_fast=True)  # report the first wrong item, not a million of them
@@ -30,10 +27,6 @@ class Refused(TypedDict):
     """Why there is no answer, in a sentence."""
 
     error: str
-
-
-# Model ----------------------------------------------------------------------------------------------------------------
-# GET /health and GET /model.
 
 
 class Health(TypedDict):
@@ -121,15 +114,10 @@ class Model(TypedDict):
     limits: RequestLimits
 
 
-# Classes --------------------------------------------------------------------------------------------------------------
-# /classes and /classes/NAME.
-
 Attributes = Annotated[
     dict[str, Number | bool],
     Field(description="Attribute name → value. An attribute that you leave out gets the mean of the seen classes."),
 ]
-
-
 Sentence = Annotated[
     str,
     Field(
@@ -187,10 +175,6 @@ class SavedClass(TypedDict):
     version: int
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
-# POST /words.
-
-
 class Words(RequestBody):
     """A description in words."""
 
@@ -211,18 +195,14 @@ class UnderstoodWords(TypedDict):
     unknown: list[str]
 
 
-# Examples -------------------------------------------------------------------------------------------------------------
-# /classes/NAME/examples.
-
-
 class NewExample(RequestBody):
     """A row of the loaded data, or features, that is of a class or is not."""
 
-    row: Annotated[int | None, Field(ge=0, le=2**53, description="A row of the loaded data, counted from 0.")] = None
-    features: Annotated[
-        Annotated[list[float], FAST] | None, Field(min_length=1, description="Numbers, in the model's order.")
-    ] = None
-    right: Annotated[bool, Field(description="False: it is not of this class.")] = True
+    row: int | None = Field(default=None, ge=0, le=2**53, description="A row of the loaded data, counted from 0.")
+    features: Annotated[list[float], FAST] | None = Field(
+        default=None, min_length=1, description="Numbers, in the model's order."
+    )
+    right: bool = Field(default=True, description="False: it is not of this class.")
 
 
 class ListedExample(TypedDict):
@@ -249,23 +229,18 @@ class ExampleList(TypedDict):
     version: int
 
 
-# Teaching -------------------------------------------------------------------------------------------------------------
-# /adapt and GET /label-next.
-
 Among = Literal["all", "unseen"]
 
 
 class Unlabelled(RequestBody):
     """Which rows to adapt to."""
 
-    candidates: Annotated[
-        Among,
-        Field(
-            description='Which classes the rows may be of. "all" takes all loaded rows that are not training rows, '
-            '"unseen" only those of the part test_unseen.'
-        ),
-    ] = "all"
-    force: Annotated[bool, Field(description="Adapt even if nothing says that it helps.")] = False
+    candidates: Among = Field(
+        default="all",
+        description='Which classes the rows may be of. "all" takes all loaded rows that are not training rows, '
+        '"unseen" only those of the part test_unseen.',
+    )
+    force: bool = Field(default=False, description="Adapt even if nothing says that it helps.")
 
 
 class Verdict(TypedDict):
@@ -301,19 +276,13 @@ class RowsToLabel(TypedDict):
     rows: list[RowToLabel]
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
-# GET /rows and POST /rank.
-
-
 class Wanted(Description):
     """A description to rank rows by."""
 
     top: Top = 24
-    part: Annotated[str | None, Field(description="Rank only the rows of this part, such as test_unseen.")] = None
-    label: Annotated[str | None, Field(alias="class", description="What was taught about this class counts, too.")] = (
-        None
-    )
-    pictures: Annotated[bool, Field(description="Rank only rows that have a picture.")] = False
+    part: str | None = Field(default=None, description="Rank only the rows of this part, such as test_unseen.")
+    label: str | None = Field(default=None, alias="class", description="What was taught about this class counts, too.")
+    pictures: bool = Field(default=False, description="Rank only rows that have a picture.")
 
 
 Row = TypedDict(
@@ -338,18 +307,14 @@ class RowList(TypedDict):
     rows: list[Row]
 
 
-# Fits -----------------------------------------------------------------------------------------------------------------
-# POST /fits.
-
-
 class Sought(Description):
     """A description to find classes by."""
 
     top: Top = 12
-    rows: Annotated[int, Field(ge=0, le=12, description="How many rows of each class to show, best first.")] = 3
-    replaces: Annotated[
-        str | None, Field(description="An added class that the description would replace: it does not count.")
-    ] = None
+    rows: int = Field(default=3, ge=0, le=12, description="How many rows of each class to show, best first.")
+    replaces: str | None = Field(
+        default=None, description="An added class that the description would replace: it does not count."
+    )
 
 
 class Agreement(TypedDict):
@@ -375,12 +340,10 @@ class FittingClasses(TypedDict):
     classes: list[FittingClass]
 
 
-# Predictions ----------------------------------------------------------------------------------------------------------
-# POST /predict. To add an option, add a field to `PredictionOptions`: it is then a parameter of the address and a
-# field of the JSON body.
+# To add an option of POST /predict, add a field here: it is then a parameter of the address and a field of JSON bodies.
 
-FURTHEST = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
-Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
+MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
+Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
 Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
 
 
@@ -388,26 +351,22 @@ class PredictionOptions(BaseModel):
     """Options of a prediction."""
 
     top: Top = 5
-    candidates: Annotated[
-        Annotated[list[str], FAST] | None, Field(min_length=1, description="Choose from these classes only.")
-    ] = None
-    calibrated: Annotated[bool, Field(description="Subtract the model's constant from the scores of seen classes.")] = (
-        True
+    candidates: Annotated[list[str], FAST] | None = Field(
+        default=None, min_length=1, description="Choose from these classes only."
     )
-    calibration: Annotated[Constant | None, Field(description="Use this constant instead of the model's.")] = None
-    explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
-    against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
-    raw: Annotated[bool, Field(description="Explain by attributes as written, not as the model scales them.")] = False
-    attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
-    reject: Annotated[
-        Probability | None, Field(description="Say none of these where the best probability is below this number.")
-    ] = None
-    nearest: Annotated[
-        int, Field(ge=0, le=24, description="How many of the nearest loaded rows to list for each class.")
-    ] = 0
-    features: Annotated[bool, Field(description="Also return the features of each row, such as those of a photo.")] = (
-        False
+    calibrated: bool = Field(default=True, description="Subtract the model's constant from the scores of seen classes.")
+    calibration: Constant | None = Field(default=None, description="Use this constant instead of the model's.")
+    explain: bool = Field(default=False, description="Say which attributes decided.")
+    against: str | None = Field(default=None, description="Explain against this class, not the runner-up.")
+    raw: bool = Field(default=False, description="Explain by attributes as written, not as the model scales them.")
+    attributes: int = Field(default=5, ge=1, le=1000, description="How many attributes an explanation names.")
+    reject: Probability | None = Field(
+        default=None, description="Say none of these where the best probability is below this number."
     )
+    nearest: int = Field(
+        default=0, ge=0, le=24, description="How many of the nearest loaded rows to list for each class."
+    )
+    features: bool = Field(default=False, description="Also return the features of each row, such as those of a photo.")
 
 
 class PredictionRequest(PredictionOptions):
@@ -415,21 +374,17 @@ class PredictionRequest(PredictionOptions):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    rows: Annotated[
-        Annotated[list[Annotated[list[float], FAST]], FAST] | None,
-        Field(min_length=1, description="Rows of features."),
-    ] = None
-    columns: Annotated[
-        Annotated[list[str], FAST] | None,
-        Field(
-            min_length=1,
-            description="The names of the numbers in a row, in their order: names of the model's features.",
-        ),
-    ] = None
-    data_rows: Annotated[
-        Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,
-        Field(min_length=1, description="Rows of the loaded data, counted from 0."),
-    ] = None
+    rows: Annotated[list[Annotated[list[float], FAST]], FAST] | None = Field(
+        default=None, min_length=1, description="Rows of features."
+    )
+    columns: Annotated[list[str], FAST] | None = Field(
+        default=None,
+        min_length=1,
+        description="The names of the numbers in a row, in their order: names of the model's features.",
+    )
+    data_rows: Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None = Field(
+        None, min_length=1, description="Rows of the loaded data, counted from 0."
+    )
 
 
 RankedClass = TypedDict("RankedClass", {"class": str, "kind": Kind, "score": float, "probability": float | None})
@@ -468,8 +423,6 @@ class NearRow(Row):
 
 
 NearestRows = TypedDict("NearestRows", {"class": str, "rows": list[NearRow]})
-
-
 Prediction = TypedDict(
     "Prediction",
     {
@@ -488,10 +441,6 @@ class Predictions(TypedDict):
     calibration: float
     predictions: list[Prediction]
     features: list[list[float]] | None
-
-
-# Diagnostics ----------------------------------------------------------------------------------------------------------
-# GET /balance, GET /confusion and GET /map.
 
 
 class CurvePoint(TypedDict):
@@ -519,8 +468,6 @@ class Difference(TypedDict):
 
 
 Mistake = TypedDict("Mistake", {"class": str, "share": float, "differ": list[Difference]})
-
-
 ClassAccuracy = TypedDict(
     "ClassAccuracy", {"class": str, "kind": Kind, "rows": int, "accuracy": float, "wrong": list[Mistake]}
 )

@@ -1,122 +1,66 @@
-"""One worked example for any data: a sentence that the page types for you.
-
-A sentence of the table below is taken if the model has attributes for most of its words. Otherwise one is made of what
-sets a class apart that is new to the model. Nothing but the class table is looked at.
-"""
+"""What a running service can be asked, without HTTP: about its model, its classes and the loaded data."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 from pydantic import JsonValue
 
 from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve import gallery
-from zskl.serve.classes import Book, Classes, Described
+from zskl.serve import gallery, schemas
+from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
-from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
-from zskl.serve.predictions import Neighbours
-from zskl.serve.requests import BYTES, Photos
-from zskl.serve.schemas import (
-    Among,
-    ClassDetails,
-    ClassList,
-    Example,
-    ExampleList,
-    FittingClass,
-    FittingClasses,
-    Health,
-    ListedExample,
-    LoadedData,
-    Model,
-    RequestLimits,
-    Row,
-    RowsToLabel,
-    SentenceVectors,
-    Verdict,
-)
-from zskl.serve.store import ClassFile, SharedClassFile
-from zskl.serve.teaching import Example as Marked
-from zskl.serve.teaching import Teaching, can_learn, check_can_learn, promised_gain
-from zskl.serve.vocabulary import Sentences, Vocabulary
+from zskl.serve.limits import Limits
+from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
+from zskl.serve.store import ClassStore, MarkedExample
+from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain
+from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.version import __version__
 
-# Worked examples ------------------------------------------------------------------------------------------------------
-
 SENTENCES = ("small black bird with a yellow head", "big black and white animal with stripes and hooves")
-ENOUGH = 3  # attributes that a sentence has to name
-TELLING = 4  # attributes of a class that a made sentence names
-WORDS = (
+NEAREST = 8  # classes shown beside the one you look at
+MIN_NAMED = 3  # attributes that a sentence has to name
+MAX_PHRASES = 4  # attributes of a class that a made sentence names
+EXAMPLE_WORDS = (
     "This is typed for you: each part of it becomes an attribute, and you see which classes fit. Change it as you like."
 )
 
 
-def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[Example]:
-    """The example, if there are words for one."""
+def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[schemas.Example]:
+    """A sentence that the page types for you, if there are words for one.
+
+    One of `SENTENCES` is taken if the model has attributes for most of its words. Otherwise one is made of what sets a
+    class apart that is new to the model. Only the class table is looked at.
+    """
     for sentence in (*SENTENCES, _make_example(model, words)):
-        found = words.named(sentence) if sentence else []
-        if len(found) >= ENOUGH or (found and sentence not in SENTENCES):
-            return [{"title": sentence, "sentence": sentence, "attributes": {}, "words": WORDS}]
+        found = words.find_named(sentence) if sentence else []
+        if len(found) >= MIN_NAMED or (found and sentence not in SENTENCES):
+            return [{"title": sentence, "sentence": sentence, "attributes": {}, "words": EXAMPLE_WORDS}]
     return []
 
 
 def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
-    """The attributes that set a class apart, as words that are understood: of the first class new to the model."""
+    """The attributes that set the first class apart that is new to the model, in words that are understood."""
     seen = set(model.classes_.tolist())
     label = next((one for one in model.candidates_.tolist() if one not in seen), model.candidates_[0])
     values = model.signature_table_.select([label]).matrix.mean(axis=0)
-    spread = np.where(words.high > words.low, words.high - words.low, 1.0)
-    above = (values - words.mean) / spread
+    above = (values - words.mean) / words.spread
     phrases: list[str] = []
     for place in np.argsort(-above, kind="stable").tolist():
-        phrase = words.phrase(place)
-        if len(phrases) < TELLING and above[place] > 0 and words.named(phrase) == [place]:
+        phrase = words.phrase_for(place)
+        if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
             phrases.append(phrase)
     return ", ".join(phrases)
 
 
-# Model facts ----------------------------------------------------------------------------------------------------------
-# GET /model: what a service says of its model, its data and its limits.
-
-
-def describe_model(
-    name: str,
-    classes: Classes,
-    limits: Limits,
-    rows: LoadedRows | None,
-    photos: Photos | None,
-    examples: Sequence[Example],
-) -> Model:
-    """All of it; `name` is that of the model file."""
-    book, model = classes.book, classes.model
-    names = getattr(model, "feature_names_in_", None)
-    kinds = list(book.kinds.values())
-    return {
-        "file": name,
-        "estimator": model.kind,
-        "parameters": {setting: _plain_setting(value) for setting, value in model._settings().items()},
-        "features": int(model.n_features_in_),
-        "feature_names": None if names is None else [str(one) for one in names],
-        "attributes": classes.words.as_json(),
-        "seen": kinds.count("seen"),
-        "unseen": kinds.count("unseen"),
-        "added": kinds.count("added"),
-        "calibration": float(book.model.calibration_),
-        "probabilities": model.temperatures_ is not None,
-        "explains": _can_explain(model),
-        "teaches": can_learn(model),
-        "data": None if rows is None else _describe_data(rows),
-        "examples": list(examples),
-        "sentences": _describe_sentences(classes.sentences),
-        "photos": None if photos is None else photos.name,
-        "limits": _describe_limits(limits),
-    }
-
-
-def _describe_data(rows: LoadedRows) -> LoadedData:
+def _describe_data(rows: LoadedRows) -> schemas.LoadedData:
     return {
         "name": rows.data.name,
         "item": "row" if rows.pictures is None else rows.pictures.item,
@@ -128,27 +72,6 @@ def _describe_data(rows: LoadedRows) -> LoadedData:
     }
 
 
-def _describe_limits(limits: Limits) -> RequestLimits:
-    return {
-        "body_bytes": limits.body_bytes,
-        "rows": limits.rows,
-        "explained_rows": limits.explained_rows,
-        "values": limits.values,
-        "json_values": limits.json_values,
-        "answers": limits.answers,
-        "name_length": limits.name_length,
-        "classes": limits.classes,
-        "examples": limits.examples,
-        "photo_bytes": BYTES,
-    }
-
-
-def _describe_sentences(sentences: Sentences | None) -> SentenceVectors | None:
-    if sentences is None:
-        return None
-    return {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example}
-
-
 def _can_explain(model: ZeroShotClassifier) -> bool:
     try:
         model._check_explainable()
@@ -158,7 +81,6 @@ def _can_explain(model: ZeroShotClassifier) -> bool:
 
 
 def _plain_setting(value: object) -> JsonValue:
-    """A setting as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
@@ -166,212 +88,188 @@ def _plain_setting(value: object) -> JsonValue:
     return found
 
 
-# Service --------------------------------------------------------------------------------------------------------------
-# What a running service knows and can be asked, without HTTP: the classes, the loaded data, what the model is.
-
-NEAREST = 8  # classes shown beside the one you look at
-
-
 class Service:
     """A model with its classes, which may be `kept` in a file, with `rows` if data were loaded, and with `examples` of
-    descriptions for the page."""
+    descriptions for the page. What needs data refuses a request without them."""
 
     def __init__(
         self,
         model: ZeroShotClassifier,
         name: str,
         limits: Limits,
-        kept: ClassFile | SharedClassFile | None = None,
+        kept: ClassStore | None = None,
         rows: LoadedRows | None = None,
-        examples: Sequence[Example] = (),
-        photos: Photos | None = None,
-        sentences: Sentences | None = None,
+        examples: Sequence[schemas.Example] = (),
+        photos: PhotoEncoder | None = None,
+        sentences: SentenceEncoder | None = None,
     ) -> None:
         _inputs.refuse_sparse_signatures(model.signature_table_, "the service")
-        self.name, self.limits, self._rows = name, limits, rows
-        self._photos = photos
-        self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
+        self.name, self.limits, self._rows, self._photos = name, limits, rows, photos
+        self.classes, self.map = ClassRegistry(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
-        self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
-        self._neighbours = None if rows is None else Neighbours(rows)
         self._examples = list(examples) or worked_example(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
     @property
-    def book(self) -> Book:
+    def snapshot(self) -> ClassSnapshot:
         """The classes at this moment."""
-        return self.classes.book
+        return self.classes.snapshot
 
     @property
     def rows(self) -> LoadedRows:
-        """The loaded data. Without any, the request is refused."""
+        """The loaded data."""
         if self._rows is None:
-            raise _no_data_error()
+            raise Refusal(409, "no data are loaded: start the service with --data to look at rows")
         return self._rows
 
     @property
-    def photos(self) -> Photos:
-        """What turns photos into features. Without it, the request is refused."""
+    def photos(self) -> PhotoEncoder:
+        """What turns photos into features."""
         if self._photos is None:
             raise Refusal(
                 409, "this service takes no photos: start it with --backbone and the network that embedded the data"
             )
         return self._photos
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """Which loaded rows are nearest. Without any, the request is refused."""
-        if self._neighbours is None:
-            raise _no_data_error()
-        return self._neighbours
-
-    @property
+    @cached_property
     def diagnostics(self) -> Diagnostics:
-        """Figures on test rows of the loaded data. Without any, the request is refused."""
-        if self._diagnostics is None:
-            raise _no_data_error()
-        return self._diagnostics
+        """Figures on test rows of the loaded data."""
+        return Diagnostics(self.rows, self.classes.words)
 
-    def health(self) -> Health:
+    def check_health(self) -> schemas.Health:
         """GET /health."""
         uptime = time.monotonic() - self._began
-        return {"status": "ok", "version": __version__, "classes": len(self.book.kinds), "uptime": uptime}
+        return {"status": "ok", "version": __version__, "classes": len(self.snapshot.kinds), "uptime": uptime}
 
-    def model(self) -> Model:
+    def describe_model(self) -> schemas.Model:
         """GET /model."""
-        return describe_model(self.name, self.classes, self.limits, self._rows, self._photos, self._examples)
+        snapshot, model, sentences = self.snapshot, self.classes.model, self.classes.sentences
+        names = getattr(model, "feature_names_in_", None)
+        kinds = list(snapshot.kinds.values())
+        every = {**asdict(self.limits), "photo_bytes": MAX_PHOTO_BYTES}
+        limits = {name: every[name] for name in schemas.RequestLimits.__annotations__}
+        return {
+            "file": self.name,
+            "estimator": model.kind,
+            "parameters": {setting: _plain_setting(value) for setting, value in model._settings().items()},
+            "features": int(model.n_features_in_),
+            "feature_names": None if names is None else [str(one) for one in names],
+            "attributes": self.classes.words.to_json(),
+            "seen": kinds.count("seen"),
+            "unseen": kinds.count("unseen"),
+            "added": kinds.count("added"),
+            "calibration": float(snapshot.model.calibration_),
+            "probabilities": model.temperatures_ is not None,
+            "explains": _can_explain(model),
+            "teaches": can_learn(model),
+            "data": None if self._rows is None else _describe_data(self._rows),
+            "examples": self._examples,
+            "sentences": None
+            if sentences is None
+            else {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example},
+            "photos": None if self._photos is None else self._photos.name,
+            "limits": cast(schemas.RequestLimits, limits),
+        }
 
-    def work_of_ranking(self, attributes: int) -> int:
+    def ranking_cost(self, attributes: int) -> int:
         """Multiplications that it takes to rank all loaded rows by a description."""
         return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
 
-    def work_of_fitting(self, attributes: int) -> int:
+    def fitting_cost(self, attributes: int) -> int:
         """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""
-        classes = 1 if self._rows is None or self._rows.knows(self.book) else len(self.book.kinds)
-        return classes * self.work_of_ranking(attributes)
+        classes = 1 if self._rows is None or self._rows.has_rival_scores(self.snapshot) else len(self.snapshot.kinds)
+        return classes * self.ranking_cost(attributes)
 
-    def fitting(self, described: Described, top: int, rows: int, replaces: str | None = None) -> FittingClasses:
+    def find_fitting_classes(self, described: ClassDescription, sought: schemas.Sought) -> schemas.FittingClasses:
         """POST /fits."""
-        book, words = self.book, self.classes.words
-        if replaces is not None and book.kinds.get(book.called(replaces)) != "added":
-            raise Refusal(422, f"replaces is {quote_value(replaces)}: expected an added class")
-        names, vector, given = list(book.kinds), described.vector, described.given(words.names)
-        alike = gallery.class_similarities(book, vector)
-        telling = words.telling(vector, given)
+        snapshot, words = self.snapshot, self.classes.words
+        own = None if sought.replaces is None else snapshot.resolve_name(sought.replaces)
+        if own is not None and snapshot.kinds.get(own) != "added":
+            raise Refusal(422, f"replaces is {quote(sought.replaces)}: expected an added class")
+        names, vector, given = list(snapshot.kinds), described.vector, described.given(words.names)
+        alike = gallery.class_similarities(snapshot, vector)
+        telling = words.drop_implied(vector, given)
         if described.sentence is None:
             if not given.any():
                 raise Refusal(422, "the description has no attributes: give at least one")
-            agreed, values = gallery.class_agreements(book, words, vector, telling)
+            agreed, values = gallery.class_agreements(snapshot, words, vector, telling)
             fits = agreed.mean(axis=1)
         else:
             agreed = values = np.zeros((len(names), 0))
             fits = np.clip(alike, 0.0, 1.0)
-        order = np.argsort(-fits, kind="stable")[:top].tolist()
-        best: dict[str, list[Row]] = {}
-        if rows and self._rows is not None:
-            best = self._rows.best_of(book, [names[k] for k in order], self._rows.fit(vector, given), rows)
-        found: list[FittingClass] = [
-            {
-                "class": names[k],
-                "kind": book.kinds[names[k]],
-                "fit": float(fits[k]),
-                "why": gallery.fit_reasons(words, vector, telling, agreed[k], values[k]),
-                "rows": best.get(names[k], []),
-            }
-            for k in order
-        ]
-        own = None if replaces is None else book.called(replaces)
+        order = np.argsort(-fits, kind="stable")[: sought.top].tolist()
+        best: dict[str, list[schemas.Row]] = {}
+        if sought.rows and self._rows is not None:
+            scores = self._rows.score_rows(vector, given)
+            best = self._rows.best_rows(snapshot, [names[k] for k in order], scores, sought.rows)
+        found: list[schemas.FittingClass] = []
+        for k in order:
+            name, why = names[k], gallery.fit_reasons(words, vector, telling, agreed[k], values[k])
+            kind, shown = snapshot.kinds[name], best.get(name, [])
+            found.append({"class": name, "kind": kind, "fit": float(fits[k]), "why": why, "rows": shown})
         others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
-        near = others[0] if others else None
-        return {
-            "defaulted": described.defaulted,
-            "wins": None if self._rows is None else self._rows.wins(book, vector, own),
-            "nearest": None
-            if near is None
-            else {"class": names[near], "kind": book.kinds[names[near]], "similarity": float(alike[near])},
-            "classes": found,
-        }
+        near: schemas.NearClass | None = None
+        if others:
+            nearest = names[others[0]]
+            near = {"class": nearest, "kind": snapshot.kinds[nearest], "similarity": float(alike[others[0]])}
+        wins = None if self._rows is None else self._rows.count_wins(snapshot, vector, own)
+        return {"defaulted": described.defaulted, "wins": wins, "nearest": near, "classes": found}
 
-    def examples(self, name: str) -> ExampleList:
+    def list_examples(self, name: str) -> schemas.ExampleList:
         """GET /classes/NAME/examples."""
-        book = self.book
-        name = book.called(name)
-        if name not in book.kinds:
-            raise unknown_class(name, book.kinds, 404)
-        marked = book.lessons.of(name)
+        snapshot = self.snapshot
+        name = snapshot.find_class(name)
+        marked = snapshot.taught.examples_of(name)
         right = sum(one.right for one in marked)
-        return {
-            "name": name,
-            "right": right,
-            "wrong": len(marked) - right,
-            "examples": [self.listed_example(one) for one in marked],
-            "version": book.version,
-        }
+        listed = [self.describe_example(one) for one in marked]
+        wrong = len(marked) - right
+        return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
-    def listed_example(self, one: Marked) -> ListedExample:
+    def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
         """An example; its row only where the data that it is of are loaded."""
         here = self._rows is not None and one.row is not None and one.data == self._rows.data.fingerprint
         row = one.row if here else None
         pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])
         return {"id": one.id, "right": one.right, "row": row, "picture": pictured}
 
-    def adaptation(self) -> Verdict:
+    def show_adaptation(self) -> schemas.Verdict:
         """GET /adapt."""
         check_can_learn(self.classes.model)
-        found = self.book.lessons.adaptation
-        return promised_gain(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
+        found = self.snapshot.taught.adaptation
+        if found is not None:
+            return found.verdict
+        return expected_gain(self.snapshot, len(self.rows.unlabelled_rows("all")), "all")
 
-    def adapt(self, among: Among, force: bool) -> Verdict:
+    def adapt(self, among: schemas.Among, force: bool) -> schemas.Verdict:
         """POST /adapt, with the rows that may be of such classes."""
         check_can_learn(self.classes.model)
-        rows = self.rows.unlabelled(among)
+        rows = self.rows.unlabelled_rows(among)
         if not len(rows):
             raise Refusal(409, "all loaded rows are training rows: load data with other rows to adapt to")
         return self.teaching.adapt(self.rows.features(rows.tolist()), among, force)
 
-    def label_next(self, count: int, pictures: bool) -> RowsToLabel:
-        """GET /label-next."""
-        return gallery.choose_rows_to_label(self.rows, self.book, count, pictures)
-
-    def listed(self) -> ClassList:
+    def list_classes(self) -> schemas.ClassList:
         """GET /classes."""
-        book = self.book
-        sizes = None if self._rows is None else self._rows.sizes
-        shown = {} if self._rows is None else self._rows.shown
-        return {
-            "version": book.version,
-            "classes": [
-                {
-                    "name": name,
-                    "kind": kind,
-                    "rows": None if sizes is None else sizes.get(name, 0),
-                    "picture": shown.get(name),
-                }
-                for name, kind in book.kinds.items()
-            ],
-        }
+        snapshot = self.snapshot
+        listed: list[schemas.ListedClass] = []
+        for name, kind in snapshot.kinds.items():
+            rows = None if self._rows is None else self._rows.class_sizes[name]
+            picture = None if self._rows is None else self._rows.first_pictured.get(name)
+            listed.append({"name": name, "kind": kind, "rows": rows, "picture": picture})
+        return {"version": snapshot.version, "classes": listed}
 
-    def details(self, name: str) -> ClassDetails:
+    def describe_class(self, name: str) -> schemas.ClassDetails:
         """GET /classes/NAME: a description (the mean of several), what of it was left to the mean, similar classes."""
-        book, words = self.book, self.classes.words
-        name = book.called(name)
-        if name not in book.kinds:
-            raise unknown_class(name, book.kinds, 404)
-        values = book.table.select([name]).matrix.mean(axis=0)
-        added = book.added.get(name)
+        snapshot, words = self.snapshot, self.classes.words
+        name = snapshot.find_class(name)
+        values = snapshot.table.select([name]).matrix.mean(axis=0)
+        added = snapshot.added.get(name)
         return {
             "name": name,
-            "kind": book.kinds[name],
+            "kind": snapshot.kinds[name],
             "attributes": dict(zip(words.names, values.tolist(), strict=True)),
             "sentence": None if added is None else added.sentence,
             "defaulted": [] if added is None else added.defaulted,
-            "nearest": [
-                {"class": other, "kind": book.kinds[other], "similarity": similarity}
-                for other, similarity in book.nearest(name, NEAREST)
-            ],
-            "version": book.version,
+            "nearest": snapshot.similar_classes([list(snapshot.kinds).index(name)], NEAREST)[0],
+            "version": snapshot.version,
         }
-
-
-def _no_data_error() -> Refusal:
-    return Refusal(409, "no data are loaded: start the service with --data to look at rows")

@@ -1,11 +1,17 @@
-"""Whether the file of classes is still where the service keeps it.
+"""What a service keeps: the classes that were added, and what it was taught. Both are lines of one file.
 
-While the service runs, somebody may remove the file, replace it or cut it short. A line that is added then would be
+Each change is one line, flushed to the disk before it is acknowledged. `StoredClasses` is what all lines together say,
+`ClassFile` the file of a single process, `SharedClassFile` the same file among several workers.
+
+While the service runs, somebody may remove the file, replace it or cut it short, and a line that is added then would be
 lost. So a change is refused until the file is right again; a removed file is written again.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import ctypes
 import errno
 import json
 import logging
@@ -13,160 +19,115 @@ import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from zskl import _files as files
+from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.experiments import run_folder
-from zskl.serve import teaching
-from zskl.serve.teaching import Lessons
+from zskl.serve.schemas import Verdict
 
-# Whereabouts ----------------------------------------------------------------------------------------------------------
-
-REST = 20  # looks that are left out after one that failed: to write a large file in vain takes long
+RETRY_AFTER = 20  # calls that are skipped after one that failed: to write a large file in vain takes long
+MAX_LINES_PER_ENTRY = 4  # changes for each class or example, or adaptations: a file with more is written again
+LINE_START = b'{"key": "'
 log = logging.getLogger("zskl.serve")
 
-
-class StoreError(OSError):
-    """The file is not as the service left it. The `sentence` is for the one who asked for a change; the log names the
-    file, too."""
-
-    def __init__(self, why: str, sentence: str) -> None:
-        super().__init__(why)
-        self.sentence = f"{sentence}; then try again"
+Line = Mapping[str, Any]
 
 
-def file_size(path: Path, handle: int, least: int) -> int | None:
-    """The size of the file that is open as `handle`, None if it was removed. Another file at this path, or one with
-    less than `least` bytes, is refused."""
-    try:
-        found = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not os.path.samestat(found, os.fstat(handle)):
-        raise replaced_message(path)
-    if found.st_size < least:
-        raise truncated_message(path)
-    return found.st_size
+@dataclass(frozen=True, eq=False)
+class MarkedExample:
+    """A row that somebody marked as right or wrong for a class. `features` (d,) are kept, so that no data are needed to
+    learn from it again. `row` is its number in data with the fingerprint `data`, if it is of any."""
+
+    id: str
+    label: str
+    right: bool
+    features: NDArray[np.float32]
+    row: int | None = None
+    data: str | None = None
 
 
-def removed_message(path: Path, why: str = "") -> StoreError:
-    """What is said while there is no file."""
-    return StoreError(
-        f"{path} was removed{why}",
-        "the file of classes was removed, so nothing was changed: wait a moment, until the service has written it "
-        "again, or look into its log for why it cannot",
-    )
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """What unlabelled rows added, `kept` for each part of the model that learned, and the `verdict` about it."""
+
+    kept: tuple[KeptAdaptation, ...]
+    verdict: Verdict
 
 
-def replaced_message(path: Path) -> StoreError:
-    """What is said if another file is there."""
-    return StoreError(
-        f"another program has replaced {path}, or uses it: remove the file that is there now, and this service writes "
-        "its own again; to use that file, stop the service first",
-        "another program has replaced the file of classes, so nothing was changed: remove the file that is there now",
-    )
+@dataclass(frozen=True, eq=False)
+class TeachingState:
+    """What a service was taught since its model was fitted; never changes, so that a request sees one state.
+
+    `examples` in the order in which they came, and the `adaptation`. `versions` says in which version of the classes
+    the examples of a class were changed last.
+    """
+
+    examples: tuple[MarkedExample, ...] = ()
+    adaptation: Adaptation | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.examples) or self.adaptation is not None
+
+    def examples_of(self, name: str) -> list[MarkedExample]:
+        """The examples of a class."""
+        return [one for one in self.examples if one.label == name]
+
+    def mentions(self, name: str) -> bool:
+        """Whether something was taught about a class."""
+        adapted = () if self.adaptation is None else self.adaptation.kept
+        return bool(self.examples_of(name)) or any(name in one.classes for one in adapted)
+
+    def with_example(self, new: MarkedExample, version: int) -> TeachingState:
+        """With one more example. A row counts once for a class: a second mark replaces the first."""
+        mark = new.label, new.row, new.data
+        others = [one for one in self.examples if new.row is None or (one.label, one.row, one.data) != mark]
+        return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
+
+    def with_version(self, name: str, version: int) -> TeachingState:
+        """The same, for a class that is new in a version: what somebody saw of an older one of this name is gone."""
+        return replace(self, versions={**self.versions, name: version})
+
+    def without_examples(self, ids: Collection[str], version: int) -> TeachingState:
+        """Without some of the examples."""
+        gone = [one.label for one in self.examples if one.id in ids]
+        rest = tuple(one for one in self.examples if one.id not in ids)
+        return replace(self, examples=rest, versions={**self.versions, **dict.fromkeys(gone, version)})
+
+    def without_class(self, name: str) -> TeachingState:
+        """Without all that was taught about a class."""
+        adaptation = self.adaptation
+        if adaptation is not None:
+            adaptation = replace(adaptation, kept=tuple(one.without(name) for one in adaptation.kept))
+        rest = tuple(one for one in self.examples if one.label != name)
+        versions = {other: version for other, version in self.versions.items() if other != name}
+        return TeachingState(rest, adaptation, versions)
 
 
-def truncated_message(path: Path) -> StoreError:
-    """What is said if the file lacks lines that were there."""
-    return StoreError(
-        f"another program has cut {path} short: put back what it held",
-        "another program has cut the file of classes short, so nothing was changed: put back what it held",
-    )
+# The lines of the file. Keys of lines about teaching begin with a blank, as no name of a class does.
 
-
-def interrupted_message(path: Path) -> StoreError:
-    """What is said if the process that keeps the file was killed while it replaced it."""
-    return StoreError(
-        f"cannot write to {path}: the service that kept it has ended",
-        "the service is about to end, so nothing was changed: start it again",
-    )
-
-
-class FileWatcher:
-    """Who looks after a file again and again. A trouble that lasts is logged once."""
-
-    def __init__(self) -> None:
-        self._rest, self._said = 0, ""
-
-    def take(self, tend: Callable[[], object]) -> None:
-        """Look after it now, unless that failed a moment ago."""
-        if self._rest:
-            self._rest -= 1
-            return
-        try:
-            tend()
-            self._said = ""
-        except (OSError, ValueError) as error:
-            if self._said != str(error):
-                log.error("%s", error)
-            self._rest, self._said = REST, str(error)
-
-
-# Kept classes ---------------------------------------------------------------------------------------------------------
-# What the lines of a file of classes say, one after another: the classes, what was taught, and the version of both.
-
-WASTE = 4  # changes for each class or example, or adaptations: a file with more is written again
-
-
-class KeptClasses:
-    """What all lines together say. `classes` name → attributes; `sentences` those that were described by a sentence,
-    name → sentence; `lessons` what was taught. `version` counts the changes, and `versions` says in which of them a
-    class was described last."""
-
-    def __init__(self) -> None:
-        self.classes: dict[str, Mapping[str, float]] = {}
-        self.sentences: dict[str, str] = {}
-        self.versions: dict[str, int] = {}
-        self.lessons, self.version = Lessons(), 0
-        self._lines = self._adapted = 0
-
-    def read(self, line: Mapping[str, Any]) -> None:
-        """Take up what a line says, after all lines before it. Lines of old files have no version: they are counted."""
-        version = line.get("version", self.version + 1)
-        self.version = max(self.version, version)
-        self._lines += 1
-        self._adapted += teaching.is_adaptation(line)  # a line as long as thousands of others
-        if teaching.is_lesson(line):
-            self.lessons = teaching.apply_line(self.lessons, line, version)
-            return
-        name = line["key"]
-        self.sentences.pop(name, None)
-        if line["deleted"]:
-            self.classes.pop(name, None)
-            self.versions.pop(name, None)
-            self.lessons = self.lessons.without_class(name)
-            return
-        if name not in self.classes:
-            self.lessons = self.lessons.since(name, version)
-        self.classes[name], self.versions[name] = line["attributes"], version
-        if "sentence" in line:
-            self.sentences[name] = line["sentence"]
-
-    @property
-    def outdated(self) -> bool:
-        """Whether most lines say what no longer holds."""
-        needed = len(self.classes) + len(self.lessons.examples) + 1
-        return self._lines > WASTE * needed or self._adapted > WASTE
-
-    def lines(self) -> list[dict[str, Any]]:
-        """The lines that say the same without what no longer holds."""
-        described = [
-            {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
-            for name, given in self.classes.items()
-        ]
-        taught = [*teaching.lesson_lines(self.lessons), teaching.versions_line(self.lessons)]
-        return [*described, *({**line, "version": self.version} for line in taught)]
+EXAMPLE_KEY, FORGOTTEN_KEY, ADAPTED_KEY = " example", " forgotten", " adapted"
+TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+    EXAMPLE_KEY: dict.fromkeys(("id", "class", "features"), (str,))
+    | {"right": (bool,), "row": (int, NoneType), "data": (str, NoneType)},
+    FORGOTTEN_KEY: {"ids": (list,)},
+    ADAPTED_KEY: {"kept": (list,), "told": (dict, NoneType)},
+}
 
 
 def class_line(name: str, attributes: Mapping[str, float], sentence: str | None = None) -> dict[str, Any]:
-    """The line of a new or changed class. The attributes are kept beside a sentence: no encoder is needed to read
-    them."""
-    said = {} if sentence is None else {"sentence": sentence}
-    return {"key": name, "deleted": False, "attributes": dict(attributes), **said}
+    """The line of a new or changed class. A sentence keeps its attributes, too: reading them needs no encoder."""
+    described = {} if sentence is None else {"sentence": sentence}
+    return {"key": name, "deleted": False, "attributes": dict(attributes), **described}
 
 
 def deleted_class_line(name: str) -> dict[str, Any]:
@@ -174,74 +135,237 @@ def deleted_class_line(name: str) -> dict[str, Any]:
     return {"key": name, "deleted": True, "attributes": {}}
 
 
-def is_class_line(line: object) -> bool:
+def example_line(one: MarkedExample) -> dict[str, Any]:
+    """The line of a new example."""
+    about = {"id": one.id, "class": one.label, "right": one.right, "row": one.row, "data": one.data}
+    return {"key": EXAMPLE_KEY, **about, "features": _encode_numbers(one.features)}
+
+
+def forgotten_line(ids: Collection[str]) -> dict[str, Any]:
+    """The line of examples that are taken back."""
+    return {"key": FORGOTTEN_KEY, "ids": list(ids)}
+
+
+def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
+    """The line of an adaptation, or of its end."""
+    if adaptation is None:
+        return {"key": ADAPTED_KEY, "kept": [], "told": None}
+    kept = [
+        {"classes": one.classes, "sums": _encode_numbers(one.sums), "record": one.record} for one in adaptation.kept
+    ]
+    return {"key": ADAPTED_KEY, "kept": kept, "told": adaptation.verdict}
+
+
+def is_valid_line(line: object) -> bool:
     """Whether something read from JSON is a line of such a file."""
-    if not isinstance(line, dict) or not isinstance(line.get("key"), str):
+    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or type(line.get("version", 0)) is not int:
         return False
-    if type(line.get("version", 0)) is not int:
-        return False
-    if teaching.is_lesson(line):
-        return teaching.is_whole(line)
-    if not isinstance(line.get("deleted"), bool):
-        return False
+    if line["key"] in TEACHING_FIELDS:
+        try:
+            right = all(type(line[name]) in kinds for name, kinds in TEACHING_FIELDS[line["key"]].items())
+            right = right and all(type(one) is int for one in line.get("versions", {}).values())
+            return right and apply_teaching_line(TeachingState(), line, 0) is not None
+        except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
+            return False
     attributes = line.get("attributes")
-    if not isinstance(line.get("sentence", ""), str):
+    if not isinstance(line.get("deleted"), bool) or not isinstance(line.get("sentence", ""), str):
         return False
     return isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())
 
 
-# Class file -----------------------------------------------------------------------------------------------------------
-# The file in which a service keeps added classes and what it was taught: a line for each change, flushed to the disk
-# before the answer.
+def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> TeachingState:
+    """The state after what a line says, which makes this version of it."""
+    if line["key"] == EXAMPLE_KEY:
+        about = line["id"], line["class"], line["right"]
+        example = MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"])
+        return taught.with_example(example, version)
+    if line["key"] == FORGOTTEN_KEY:
+        rest = taught.without_examples(set(line["ids"]), version)
+        return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
+    adaptation = None
+    if line["told"] is not None:
+        adaptation = Adaptation(tuple(map(_read_adaptation, line["kept"])), line["told"])
+    return replace(taught, adaptation=adaptation)
 
-BEGINNING = b'{"key": "'  # of a line in the file
+
+def _read_adaptation(part: Line) -> KeptAdaptation:
+    classes = list(part["classes"])
+    sums = _decode_numbers(part["sums"])
+    return KeptAdaptation(classes, sums.reshape(len(classes), len(sums) // max(len(classes), 1)), dict(part["record"]))
 
 
-class ClassFile(KeptClasses):
-    """An open file that nobody else changes, and what its first `size` bytes say, or all. If most lines are outdated,
-    it is written again; so it is if somebody has removed it."""
+def _encode_numbers(numbers: NDArray[np.float32]) -> str:
+    return base64.b64encode(np.ascontiguousarray(numbers, "<f4").tobytes()).decode("ascii")
 
-    def __init__(self, log: run_folder.LogFolder, size: int | None = None) -> None:
+
+def _decode_numbers(text: str) -> NDArray[np.float32]:
+    numbers = np.frombuffer(base64.b64decode(text, validate=True), "<f4").astype(np.float32)
+    if not np.isfinite(numbers).all():
+        raise ValueError("a number is not finite")
+    return numbers
+
+
+class StoredClasses:
+    """What all lines together say. `classes` name → attributes; `sentences` those that were described by a sentence,
+    name → sentence; `taught` what was taught. `version` counts the changes, and `versions` says in which of them a
+    class was described last."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, Mapping[str, float]] = {}
+        self.sentences: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self.taught, self.version = TeachingState(), 0
+        self._lines = self._adaptations = 0
+
+    def read(self, line: Line) -> None:
+        """Apply a line, after all lines before it. Lines of old files have no version: they are counted."""
+        version = line.get("version", self.version + 1)
+        self.version = max(self.version, version)
+        self._lines += 1
+        name = line["key"]
+        if name in TEACHING_FIELDS:
+            self._adaptations += name == ADAPTED_KEY  # a line as long as thousands of others
+            self.taught = apply_teaching_line(self.taught, line, version)
+            return
+        self.sentences.pop(name, None)
+        if line["deleted"]:
+            self.classes.pop(name, None)
+            self.versions.pop(name, None)
+            self.taught = self.taught.without_class(name)
+            return
+        if name not in self.classes:
+            self.taught = self.taught.with_version(name, version)
+        self.classes[name], self.versions[name] = line["attributes"], version
+        if "sentence" in line:
+            self.sentences[name] = line["sentence"]
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most lines say what no longer holds."""
+        needed = len(self.classes) + len(self.taught.examples) + 1
+        return self._lines > MAX_LINES_PER_ENTRY * needed or self._adaptations > MAX_LINES_PER_ENTRY
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines that say the same without what no longer holds."""
+        described = [
+            {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
+            for name, given in self.classes.items()
+        ]
+        taught = [example_line(one) for one in self.taught.examples]
+        if self.taught.adaptation is not None:
+            taught.append(adaptation_line(self.taught.adaptation))
+        # takes nothing back, but says in which versions the examples of classes were changed last
+        taught.append({**forgotten_line([]), "versions": dict(self.taught.versions)})
+        return [*described, *({**line, "version": self.version} for line in taught)]
+
+
+# what the log says, and what clients are told
+REMOVED = (
+    "{} was removed",
+    "the file of classes was removed, so nothing was changed: wait a moment, until the service has written it again, "
+    "or look into its log for why it cannot",
+)
+REPLACED = (
+    "another program has replaced {}, or uses it: remove the file that is there now, and this service writes its own "
+    "again; to use that file, stop the service first",
+    "another program has replaced the file of classes, so nothing was changed: remove the file that is there now",
+)
+TRUNCATED = (
+    "another program has cut {} short: put back what it held",
+    "another program has cut the file of classes short, so nothing was changed: put back what it held",
+)
+ORPHANED = (
+    "cannot write to {}: the service that kept it has ended",
+    "the service is about to end, so nothing was changed: start it again",
+)
+
+
+class StoreError(OSError):
+    """The file is not as the service left it. The `sentence` is for clients, and does not name the file."""
+
+    def __init__(self, path: Path, fault: tuple[str, str], why: str = "") -> None:
+        super().__init__(fault[0].format(path) + why)
+        self.sentence = f"{fault[1]}; then try again"
+
+
+def check_file(path: Path, handle: int, least: int) -> int | None:
+    """The size of the file that is open as `handle`, None if it was removed. Another file at this path, or one with
+    less than `least` bytes, is refused."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not os.path.samestat(found, os.fstat(handle)):
+        raise StoreError(path, REPLACED)
+    if found.st_size < least:
+        raise StoreError(path, TRUNCATED)
+    return found.st_size
+
+
+class FileWatcher:
+    """Runs the maintenance of a file again and again. A fault that lasts is logged once."""
+
+    def __init__(self) -> None:
+        self._skip, self._logged = 0, ""
+
+    def run(self, maintain: Callable[[], object]) -> None:
+        """Run it now, unless it failed a moment ago."""
+        if self._skip:
+            self._skip -= 1
+            return
+        try:
+            maintain()
+            self._logged = ""
+        except (OSError, ValueError) as error:
+            if self._logged != str(error):
+                log.error("%s", error)
+            self._skip, self._logged = RETRY_AFTER, str(error)
+
+
+class ClassFile(StoredClasses):
+    """An open file that nobody else changes, and what its first `size` bytes say, or all. It is written again if most
+    lines are outdated, or if somebody has removed it."""
+
+    def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
         super().__init__()
         self._log, self.path = log, log.path
         self._size = os.fstat(log.handle).st_size if size is None else size
-        for line in run_folder.parse_lines(self._content(), log.path):
+        for line in run_folder.parse_lines(self._read_content(), log.path):
             self.read(line)
-        self.shorten()
+        self.compact()
 
-    def newer_than(self, version: int) -> bool:
+    def has_changed_since(self, version: int) -> bool:
         """Whether somebody else has changed it: nobody can."""
         return False
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Nobody else changes the file in this block."""
-        yield
+        return nullcontext()
 
-    def write(self, line: Mapping[str, Any]) -> None:
+    def write(self, line: Line) -> None:
         """Add a line, with the next version."""
-        self.tend()
+        self.maintain()
         line = {**line, "version": self.version + 1}
         self._log.append(line)
         self._size = os.fstat(self._log.handle).st_size
         self.read(line)
-        self.shorten()
+        self.compact()
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         """Write the file again, whole, if somebody has removed it."""
-        if file_size(self.path, self._log.handle, self._size) is not None:
+        if check_file(self.path, self._log.handle, self._size) is not None:
             return
         try:
             self._rewrite()
         except OSError as error:
-            raise removed_message(self.path, f" and cannot be written again ({error.strerror or error})") from None
+            raise StoreError(self.path, REMOVED, f" and cannot be written again ({error.strerror or error})") from None
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
-    def shorten(self) -> None:
-        """Write the file again if most of its lines are outdated. Where that cannot be, it stays long: nothing in it is
-        wrong."""
-        if self.outdated:
-            with suppress(OSError):  # no room; or Windows, which replaces no open file
+    def compact(self) -> None:
+        """Write the file again if most of its lines are outdated."""
+        if self.is_wasteful:
+            # the disk is full, or Windows replaces no open file: it stays long, but nothing in it is wrong
+            with suppress(OSError):
                 self._rewrite()
 
     def _rewrite(self) -> None:
@@ -251,15 +375,15 @@ class ClassFile(KeptClasses):
         finally:
             if self._log.handle != before:  # else the old file is still the one
                 self._size = os.fstat(self._log.handle).st_size
-                self._lines, self._adapted = len(current), int(self.lessons.adaptation is not None)
+                self._lines, self._adaptations = len(current), int(self.taught.adaptation is not None)
 
-    def _content(self) -> bytes:
-        """What the file holds. It may have no name any more."""
+    def _read_content(self) -> bytes:
+        # by the handle: the file may have no name any more
         with os.fdopen(os.dup(self._log.handle), "rb") as file:
             file.seek(0)
             content = file.read(self._size)
         if len(content) < self._size:
-            raise truncated_message(self.path)
+            raise StoreError(self.path, TRUNCATED)
         return content
 
 
@@ -271,7 +395,7 @@ def open_class_file(path: Path) -> Iterator[ClassFile]:
 
 
 @contextmanager
-def lock_class_file(path: Path) -> Iterator[run_folder.LogFolder]:
+def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
     """The same, before its lines are read."""
     path = path.resolve()  # or a link would be replaced, not the file that it leads to
     with ExitStack() as stack:
@@ -293,36 +417,40 @@ def _check_lines(path: Path) -> None:
     content = path.read_bytes()
     last = content[content.rfind(b"\n") + 1 :]
     try:
-        ours = last[: len(BEGINNING)] == BEGINNING[: len(last)] and all(map(is_class_line, run_folder.read_log(path)))
+        ours = last[: len(LINE_START)] == LINE_START[: len(last)] and all(map(is_valid_line, run_folder.read_log(path)))
     except ValueError:
         ours = False
     if not ours:
         raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
 
 
-# Shared marks ---------------------------------------------------------------------------------------------------------
-# What the workers of a service share in memory: how far the file of classes is right, and whose turn it is to change
-# it.
-
-INODE, SIZE, VERSION, WASTEFUL = range(4)
+# The file among workers: each follows what the others write; one at a time writes, under the lock of `SharedState`
 
 
-class SharedMarks:
-    """Numbers that all processes see which were forked after this was made, and a lock among them.
+class _SharedNumbers(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("inode", "size", "version", "needs_compaction"))
+    inode: int
+    size: int
+    version: int
+    needs_compaction: bool
 
-    `inode` says which file is the file of classes, 0 while it is replaced. Its first `size` bytes are changes that are
-    on the disk; what follows was never acknowledged. `version` is that of the last change, and set after `size`.
-    `wasteful` asks for a shorter file.
+
+class SharedState:
+    """Numbers in memory that all processes share which were forked after this was made, and a lock among them.
+
+    `numbers.inode` says which file is the file of classes, 0 while it is replaced. Its first `size` bytes are changes
+    that are on the disk; what follows was never acknowledged. `version` is that of the last change, and set after
+    `size`. `needs_compaction` asks for a shorter file.
     """
 
     def __init__(self) -> None:
         self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`); without a name, so none is left
-        self._numbers = memoryview(mmap.mmap(-1, 4 * 8)).cast("Q")
+        self.numbers = _SharedNumbers.from_buffer(mmap.mmap(-1, ctypes.sizeof(_SharedNumbers)))
 
     @contextmanager
-    def alone(self, wait: bool = True) -> Iterator[None]:
-        """One process at a time; who does not `wait` gets a BlockingIOError. If it is killed, the system gives its lock
-        to the next one. Threads of one process have to wait for each other by other means."""
+    def lock(self, wait: bool = True) -> Iterator[None]:
+        """One process at a time; one that does not `wait` gets a BlockingIOError. The system frees the lock of a
+        process that is killed. Threads of one process need another lock among them."""
         if sys.platform == "win32":
             raise NotImplementedError
         import fcntl
@@ -337,89 +465,49 @@ class SharedMarks:
         """Close what the lock is on."""
         self._lock.close()
 
-    @property
-    def inode(self) -> int:
-        return self._numbers[INODE]
 
-    @inode.setter
-    def inode(self, number: int) -> None:
-        self._numbers[INODE] = number
-
-    @property
-    def size(self) -> int:
-        return self._numbers[SIZE]
-
-    @size.setter
-    def size(self, number: int) -> None:
-        self._numbers[SIZE] = number
-
-    @property
-    def version(self) -> int:
-        return self._numbers[VERSION]
-
-    @version.setter
-    def version(self, number: int) -> None:
-        self._numbers[VERSION] = number
-
-    @property
-    def wasteful(self) -> bool:
-        return bool(self._numbers[WASTEFUL])
-
-    @wasteful.setter
-    def wasteful(self, wish: bool) -> None:
-        self._numbers[WASTEFUL] = wish
-
-
-# Shared class file ----------------------------------------------------------------------------------------------------
-# The file of classes among several workers. Each follows what the others write; one at a time writes.
-#
-# Everything is done under the lock of `SharedMarks`: read what others have added, check the change, add a line, flush
-# it. The process that looks after the workers makes the file shorter, and writes it again if somebody has removed it;
-# then it is another file, which they open again.
-
-
-class SharedClassFile(KeptClasses):
+class SharedClassFile(StoredClasses):
     """The file as one worker sees it. `handle` is the open file of the process that made the worker: so it can be read
     even if somebody has removed it. This closes it when there is another one."""
 
-    def __init__(self, path: Path, marks: SharedMarks, handle: int) -> None:
+    def __init__(self, path: Path, shared: SharedState, handle: int) -> None:
         super().__init__()
-        self.path, self._marks = path, marks
+        self.path, self._shared, self._numbers = path, shared, shared.numbers
         self._handle, self._inode, self._end = handle, os.fstat(handle).st_ino, 0
-        with self.held():
+        with self.lock():
             pass  # this reads it
 
-    def newer_than(self, version: int) -> bool:
+    def has_changed_since(self, version: int) -> bool:
         """Whether a worker has made another version of it."""
-        return self._marks.version != version
+        return self._numbers.version != version
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Nobody else changes the file in this block, and it is read to its end."""
-        with self._marks.alone():
-            if self._inode != self._marks.inode:
+        with self._shared.lock():
+            if self._inode != self._numbers.inode:
                 self._open()
-            content = os.pread(self._handle, self._marks.size - self._end, self._end)
-            if len(content) < self._marks.size - self._end:
-                raise truncated_message(self.path)
+            content = os.pread(self._handle, self._numbers.size - self._end, self._end)
+            if len(content) < self._numbers.size - self._end:
+                raise StoreError(self.path, TRUNCATED)
             for line in content.splitlines():
                 self.read(json.loads(line))
             self._end += len(content)
-            self._marks.version = self.version  # a worker may have been killed before it could say so
+            self._numbers.version = self.version  # a worker may have been killed before it could say so
             yield
 
-    def tend(self) -> None:
-        """Look after the file: the process that looks after the workers does."""
+    def maintain(self) -> None:
+        """Nothing: the process that starts the workers maintains the file."""
 
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Add a line, with the next version. Only for those who hold the file."""
+    def write(self, line: Line) -> None:
+        """Add a line, with the next version. Call this under the lock."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
-        size = file_size(self.path, self._handle, self._end)
+        size = check_file(self.path, self._handle, self._end)
         if size is None:
-            raise removed_message(self.path)
+            raise StoreError(self.path, REMOVED)
         try:
-            if size > self._end:  # of a worker that was killed, or had no room
+            if size > self._end:  # of a worker that was killed, or found the disk full
                 os.ftruncate(self._handle, self._end)
             if os.write(self._handle, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -430,70 +518,73 @@ class SharedClassFile(KeptClasses):
             raise OSError(f"cannot append to {self.path} ({error.strerror}): the lines in it are whole") from None
         self.read(line)
         self._end += len(content)
-        self._marks.size = self._end
-        self._marks.version = self.version
-        if self.outdated:
-            self._marks.wasteful = True
+        self._numbers.size = self._end
+        self._numbers.version = self.version
+        if self.is_wasteful:
+            self._numbers.needs_compaction = True
 
     def _open(self) -> None:
-        """The file that is there now, from its beginning."""
-        if not self._marks.inode:
-            raise interrupted_message(self.path)
+        """Open the file that is there now, and read it from its beginning."""
+        if not self._numbers.inode:  # the process that keeps the file was killed while it replaced it
+            raise StoreError(self.path, ORPHANED)
         try:
             handle = os.open(self.path, os.O_RDWR | os.O_APPEND)
         except (FileNotFoundError, NotADirectoryError):
-            raise removed_message(self.path) from None
-        if os.fstat(handle).st_ino != self._marks.inode or not files.lock_file(handle, shared=True):
+            raise StoreError(self.path, REMOVED) from None
+        if os.fstat(handle).st_ino != self._numbers.inode or not files.lock_file(handle, shared=True):
             os.close(handle)
-            raise replaced_message(self.path)
+            raise StoreError(self.path, REPLACED)
         os.close(self._handle)
         super().__init__()
-        self._handle, self._inode, self._end = handle, self._marks.inode, 0
+        self._handle, self._inode, self._end = handle, self._numbers.inode, 0
 
 
-class CompactedFile:
-    """The file in the process that looks after the workers: it keeps other services out, the file there and short."""
+ClassStore: TypeAlias = ClassFile | SharedClassFile
 
-    def __init__(self, log: run_folder.LogFolder) -> None:
-        self.path, self.marks, self._log = log.path, SharedMarks(), log
-        self._looks = FileWatcher()
-        self.marks.version = ClassFile(log).version
+
+class ClassFileOwner:
+    """The file in the process that starts the workers: it keeps other services out, the file there and short."""
+
+    def __init__(self, log: run_folder.LogFile) -> None:
+        self.path, self.shared, self._log = log.path, SharedState(), log
+        self._watcher, self._numbers = FileWatcher(), self.shared.numbers
+        self._numbers.version = ClassFile(log).version
         log.share()
         found = os.fstat(log.handle)
-        self.marks.size, self.marks.inode = found.st_size, found.st_ino
+        self._numbers.size, self._numbers.inode = found.st_size, found.st_ino
 
-    def tend(self) -> None:
-        """Write the file again if somebody has removed it, or if a worker found most of its lines outdated. Where that
-        cannot be, it stays as it is."""
-        self._looks.take(self._look)
+    def maintain(self) -> None:
+        """Write the file again if somebody has removed it, or if a worker found most of its lines outdated. If that
+        fails, it stays as it is. Workers then open the new file."""
+        self._watcher.run(self._maintain)
 
-    def in_worker(self) -> SharedClassFile:
+    def open_in_worker(self) -> SharedClassFile:
         """The file in a worker."""
-        return SharedClassFile(self.path, self.marks, self._log.handle)
+        return SharedClassFile(self.path, self.shared, self._log.handle)
 
-    def _look(self) -> None:
-        if self._is_there() and not self.marks.wasteful:
+    def _maintain(self) -> None:
+        if self._exists() and not self._numbers.needs_compaction:
             return
-        with suppress(BlockingIOError), self.marks.alone(wait=False):  # else a moment later
-            self.marks.wasteful = False
-            self._is_there()  # if somebody else's file is, nothing is written
-            inode, size = self.marks.inode, self.marks.size
-            self.marks.inode = 0
+        with suppress(BlockingIOError), self.shared.lock(wait=False):  # else a moment later
+            self._numbers.needs_compaction = False
+            self._exists()  # if somebody else's file does, nothing is written
+            inode, size = self._numbers.inode, self._numbers.size
+            self._numbers.inode = 0
             try:
-                ClassFile(self._log, size).tend()
+                ClassFile(self._log, size).maintain()
             finally:
                 found = os.fstat(self._log.handle)
-                self.marks.size = size if found.st_ino == inode else found.st_size
-                self.marks.inode = found.st_ino
+                self._numbers.size = size if found.st_ino == inode else found.st_size
+                self._numbers.inode = found.st_ino
 
-    def _is_there(self) -> bool:
-        return file_size(self.path, self._log.handle, self.marks.size) is not None
+    def _exists(self) -> bool:
+        return check_file(self.path, self._log.handle, self._numbers.size) is not None
 
 
 @contextmanager
-def open_shared_class_file(path: Path) -> Iterator[CompactedFile]:
+def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
     """The file of added classes, for the workers of one service."""
     with lock_class_file(path) as log:
-        kept = CompactedFile(log)
-        with closing(kept.marks):
-            yield kept
+        owner = ClassFileOwner(log)
+        with closing(owner.shared):
+            yield owner

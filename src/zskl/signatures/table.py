@@ -1,8 +1,11 @@
-"""Names of classes: none may be missing, and one name in two spellings is one class.
+"""The signatures that a user gives, a data frame, a mapping or an array → class labels and a matrix, checked.
 
-Unicode writes é as one sign (form NFC), or as e and an accent (form NFD). Files and datasets keep names in form NFC. An
-estimator keeps the spelling of the labels it was fitted with, because scikit-learn compares what it predicts with them,
-and finds other spellings of these names.
+A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. A column named
+"class" gives the class; without one the pandas index does, or the only column of text. The others are attributes.
+
+No class may be without a name, and one name in two spellings is one class. Unicode writes é as one sign (form NFC), or
+as e and an accent (form NFD). Files and datasets keep names in form NFC. An estimator keeps the spelling of the labels
+it was fitted with, because scikit-learn compares what it predicts with them, and finds other spellings of these names.
 """
 
 from __future__ import annotations
@@ -24,272 +27,25 @@ from scipy.sparse import issparse
 from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_numpy
 from zskl._validation import SHOWN, list_values, to_plain
 
-# Labels ---------------------------------------------------------------------------------------------------------------
-
-
-def normalise_name(name: str) -> str:
-    """The name in form NFC.
-
-    >>> composed("cafe\\u0301") == "caf\\u00e9"
-    True
-    """
-    return unicodedata.normalize("NFC", name)
-
-
-def normalise_names(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Labels with all text in form NFC."""
-    if labels.dtype.kind not in "OUT":
-        return labels
-    names = dict.fromkeys(labels.tolist())
-    return _rename_labels(labels, {name: normalise_name(name) for name in names if isinstance(name, str)})
-
-
-def unify_spelling(labels: NDArray[np.generic], known: Iterable[Any] = ()) -> NDArray[np.generic]:
-    """Labels in which each name has one spelling: that of `known`, else its own, or form NFC if it has several here."""
-    if labels.dtype.kind not in "OUT":
-        return labels
-    names = [name for name in dict.fromkeys(labels.tolist()) if isinstance(name, str)]
-    if all(map(str.isascii, names)):
-        return labels
-    theirs = {normalise_name(name): name for name in known if isinstance(name, str)}
-    mine: dict[str, set[str]] = {}
-    for name in names:
-        mine.setdefault(normalise_name(name), set()).add(name)
-    wanted = {form: theirs.get(form, form if len(ways) > 1 else next(iter(ways))) for form, ways in mine.items()}
-    return _rename_labels(labels, {name: wanted[normalise_name(name)] for name in names})
-
-
-def _rename_labels(labels: NDArray[np.generic], to: dict[str, str]) -> NDArray[np.generic]:
-    if all(old == new for old, new in to.items()):
-        return labels
-    renamed = [to.get(label, label) for label in labels.tolist()]
-    return np.array(renamed, dtype=object if labels.dtype.kind == "O" else np.str_)
-
-
-def refuse_missing(labels: NDArray[np.generic], where: str) -> None:
-    """Say in which row there is none."""
-    missing = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
-    if missing:
-        raise ValueError(
-            f"{where} has no label in row {missing[0]}, counted from 0 ({len(missing)} such row(s) in all): every row "
-            "needs a class; fill it in, or leave the row out"
-        )
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or label is pd.NA or label is pd.NaT or (isinstance(label, float) and label != label)
-
-
-# Numbers --------------------------------------------------------------------------------------------------------------
-# The numbers of signatures: read from what a caller gives, dense or sparse, and checked.
-
-
-def to_float64(values: Any, where: str) -> NDArray[np.float64]:
-    """Dense values in float64."""
-    try:
-        return to_numpy(values).astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
-
-
-def to_matrix(values: Any, where: str) -> Any:
-    """At least 2-D, in float64; sparse if the values are."""
-    return SparseRows.of(values).astype(np.float64) if is_sparse(values) else np.atleast_2d(to_float64(values, where))
-
-
-def check_numbers_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
-    """Refuse signatures (rows, p) that are empty or not finite; `names` are those of the columns."""
-    if rows.size == 0:
-        raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")
-    bad = rows.not_finite() if is_sparse_rows(rows) else np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0]
-        name = repr(names[column]) if names else str(column)
-        value = "NaN" if np.isnan(rows[row, column]) else "infinity"
-        raise ValueError(
-            f"signatures contains {value} at class {to_plain(labels[row])!r}, attribute {name} "
-            f"({len(bad)} such value(s) in all): fill in or drop them"
-        )
-
-
-# Frames ---------------------------------------------------------------------------------------------------------------
-# Data frames of any library that narwhals knows, such as pandas and polars: rows of numbers under named columns.
-
+CLASS_COLUMN = "class"
+FEWEST = 5  # rows: of fewer, whole numbers in order may well be an attribute
+EXACT = float(1 << 24)  # float32 holds all whole numbers below it
+SEPARATORS = ("::", ":", "_")  # between the parts of an attribute's name
 DATES = (
     "put what matters of a date into columns of numbers, such as the month or the days since a first day, and drop the "
     "date"
 )
-
-
-def open_frame(given: Any, where: str) -> nw.DataFrame[Any] | None:
-    """The frame through narwhals; None for anything else. One that holds a plan in place of rows is refused."""
-    if isinstance(given, np.ndarray | list | tuple) or is_torch(given):
-        return None
-    frame = nw.from_native(given, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise ValueError(
-            f"{where} is a {type(given).__name__}, which holds no rows yet: expected a data frame; call its .collect() "
-            "first"
-        )
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def order_columns(X: Any, fitted: Sequence[str] | None) -> Any:
-    """A frame with just the columns of `fit`, in their order; anything else as it is.
-
-    scikit-learn refuses columns in another order. Those that are missing or new are left to it.
-    """
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError(f"X holds dates ({X.dtype}): expected numbers; {DATES}")
-    if isinstance(X, np.ndarray) and X.dtype == object and any(isinstance(one, date | np.datetime64) for one in X.flat):
-        raise ValueError(f"X holds dates: expected numbers; {DATES}")
-    frame = open_frame(X, "X")
-    if frame is None or len(set(frame.columns)) < len(frame.columns):
-        return X
-    check_numbers(frame, "X")
-    names = frame.columns if fitted is None else list(fitted)
-    return X if frame.columns == names or set(frame.columns) != set(names) else frame.select(names).to_native()
-
-
-def order_sparse_columns(X: Any, fitted: Sequence[str] | None) -> Any:
-    """A sparse pandas frame with the columns of `fit` in their order; anything else as it is."""
-    if fitted is None or not hasattr(X, "columns") or set(X.columns) != set(fitted) or len(X.columns) != len(fitted):
-        return X
-    return X[list(fitted)]
-
-
-def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
-    """Refuse dates and words, by the names of their columns. A number may be written as text; it may be missing."""
-    for column in frame.iter_columns():  # names need not be text
-        name, kind = column.name, column.dtype
-        if kind.is_numeric() or kind == nw.Boolean:
-            continue
-        if kind.is_temporal():
-            raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
-        for value in column.to_list():
-            if isinstance(value, date | time | timedelta):
-                raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
-            if not _is_number(value):
-                raise ValueError(
-                    f"{where} holds {value!r} in column {name!r}: expected numbers; if it holds categories, put a "
-                    "OneHotEncoder before the model, in a Pipeline, else drop it"
-                )
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float("nan" if value is None or value is pd.NA else value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-# Identifiers ----------------------------------------------------------------------------------------------------------
-# Columns that number or name the rows of a table. As attributes or features they say nothing, and drown what does.
-
-FEWEST = 5  # rows: of fewer, whole numbers in order may well be an attribute
-EXACT = float(1 << 24)  # float32 holds all whole numbers below it
 _NAMES = re.compile(
     r"#|(ids?|nr|no|idx|index|code|key|number|uid|uuid|guid|row)\.?|.+[_\-. ](id|nr|uuid)|class[_\-. ]code",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r".*[a-z]I[dD]")  # classId
-
-
-def has_identifier_name(name: str) -> bool:
-    """Whether a column of that name is usually an identifier: id, nr, index, code, class_id."""
-    return (_NAMES.fullmatch(name.strip()) or _CAMEL.fullmatch(name.strip())) is not None
-
-
-class Numbering:
-    """Watches the columns of a matrix, block by block: which of them identify its rows.
-
-    Such a column counts: each value is one more than the last. Or it is named like one, and has another whole number in
-    each row.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._rows = 0
-        self._named = np.array([has_identifier_name(name) for name in names], dtype=bool)
-        self._seen: dict[int, set[float]] = {int(k): set() for k in np.flatnonzero(self._named)}
-        self.whole, self.counts = np.ones((2, len(names)), dtype=bool)
-        self._last = np.full(len(names), np.nan)
-
-    def see(self, X: NDArray[np.floating]) -> None:
-        """Take in further rows (n, columns). NaN is not a whole number."""
-        at = np.flatnonzero(self.whole & (self.counts | self._named))  # soon few, or none
-        part = X[:, at]
-        self.whole[at] = (part == np.round(part)).all(axis=0)
-        self.counts[at] &= self.whole[at] & (np.diff(part, axis=0) == 1).all(axis=0)
-        if self._rows:
-            self.counts[at] &= part[0] == self._last[at] + 1
-        self._last[at] = part[-1]
-        self._rows += len(X)
-        for k, seen in list(self._seen.items()):
-            values = [value for value in X[:, k].tolist() if abs(value) < EXACT]
-            before = len(seen)
-            seen.update(values)
-            if len(seen) < before + len(values):  # one comes twice
-                del self._seen[k]
-
-    def found(self) -> list[int]:
-        """The places of the columns that identify rows."""
-        distinct = np.isin(np.arange(len(self.whole)), list(self._seen))
-        found = (self.counts & (self._rows >= FEWEST)) | (distinct & self.whole & (self._rows > 1))
-        return [int(k) for k in np.flatnonzero(found)]
-
-
-def find_identifiers(names: Sequence[str], matrix: NDArray[np.floating], labels: NDArray[np.generic]) -> list[str]:
-    """The columns of a class table, with one row or several per class, that identify its rows or its classes."""
-    first: dict[object, int] = {}
-    own = np.array([first.setdefault(label, row) for row, label in enumerate(labels.tolist())])
-    rows = Numbering(names)
-    rows.see(matrix)
-    found = set(rows.found())
-    if len(first) < len(own):
-        classes = Numbering(names)
-        classes.see(matrix[list(first.values())])
-        found |= {k for k in classes.found() if (matrix[:, k] == matrix[own, k]).all()}
-    return [name for k, name in enumerate(names) if k in found]
-
-
-# Groups ---------------------------------------------------------------------------------------------------------------
-# Attributes that belong together, by their names: `has_bill_shape::dagger` and `has_bill_shape::hooked`.
-
-SEPARATORS = ("::", ":", "_")
-
-
-def attribute_groups(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The columns of each group. A group is what stands before a separator; without groups, each attribute is one.
-
-    A separator counts if it gives more than one group and at least one of several attributes. Of names with several
-    such separators, the last is tried before the first.
-
-    >>> attribute_groups(["wing_red", "wing_blue", "size"])
-    {'wing': (0, 1), 'size': (2,)}
-    """
-    for separator in SEPARATORS:
-        for parted in (str.rpartition, str.partition):
-            found = _group_names([parted(name, separator)[0] if separator in name else name for name in names])
-            if 1 < len(found) < len(names):
-                return found
-    return _group_names(names)
-
-
-def _group_names(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for column, name in enumerate(names):
-        found[name] = (*found.get(name, ()), column)
-    return found
-
-
-# Table ----------------------------------------------------------------------------------------------------------------
-# The signatures that a user gives, a data frame, a mapping or an array → class labels and a matrix, checked.
-#
-# A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. A column named
-# "class" gives the class; without one the pandas index does, or the only column of text. The others are attributes.
-
-CLASS_COLUMN = "class"
+_TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool, np.bool_),
+    "integer": (int, np.integer),
+    "string": (str,),
+    "float": (float, np.floating),
+}
 
 
 @dataclass(frozen=True)
@@ -345,15 +101,15 @@ def read_table(
     elif is_sparse(signatures):
         labels = to_labels(signatures.index.tolist(), "the class index of signatures")
         columns = tuple(str(name) for name in signatures.columns)
-        table = SignatureTable(labels, to_matrix(signatures, "signatures"), columns)
+        table = SignatureTable(labels, _to_matrix(signatures, "signatures"), columns)
     else:
         table = _from_frame(signatures)
     if names is not None and table.names is not None:
         table = _reorder_columns(table, tuple(names))
-    check_numbers_finite(table.labels, table.matrix, table.names)
-    spelled = unify_spelling(
-        table.labels, (() if classes is None else _label_values(classes)) if known is None else known
-    )
+    _check_finite(table.labels, table.matrix, table.names)
+    if known is None:
+        known = () if classes is None else _label_values(classes)
+    spelled = unify_spelling(table.labels, known)
     return table if spelled is table.labels else SignatureTable(spelled, table.matrix, table.names)
 
 
@@ -396,14 +152,6 @@ def label_kind(labels: NDArray[np.generic], where: str) -> str:
     if kind not in _TYPES:
         raise ValueError(f"{where} holds labels of type {kind}: class labels must be all strings or all integers")
     return kind
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "boolean": (bool, np.bool_),
-    "integer": (int, np.integer),
-    "string": (str,),
-    "float": (float, np.floating),
-}
 
 
 def unique_in_order(labels: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -493,8 +241,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
     if not mapping:
         raise ValueError("signatures is an empty mapping: expected class → vector")
     names: tuple[str, ...] | None = None
-    labels: list[Any] = []
-    blocks: list[Any] = []
+    labels, blocks = list[Any](), list[Any]()
     for label, given in mapping.items():
         named = given if isinstance(given, Mapping) else given.to_dict() if isinstance(given, pd.Series) else None
         if named is not None:
@@ -504,7 +251,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
                 raise ValueError(f"class {label!r} is described by {list_values(mine)}, others by {list_values(names)}")
             by_name = {str(name): value for name, value in named.items()}
             given = [by_name[name] for name in names]
-        block = to_matrix(given, f"the signature of class {label!r}")
+        block = _to_matrix(given, f"the signature of class {label!r}")
         if block.ndim > 2:
             raise ValueError(f"the signature of class {label!r} has shape {block.shape}: expected (p,) or (rows, p)")
         if blocks and block.shape[1] != blocks[0].shape[1]:
@@ -518,7 +265,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
 
 
 def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
-    matrix = to_matrix(array, "signatures") if issparse(array) else to_float64(array, "signatures")
+    matrix = _to_matrix(array, "signatures") if issparse(array) else _to_float64(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
     if classes is None:
@@ -542,18 +289,13 @@ def _reorder_columns(table: SignatureTable, names: tuple[str, ...]) -> Signature
     missing = [name for name in names if name not in mine]
     extra = [name for name in table.names if name not in wanted]
     if missing or extra:
-        parts = [f"lacks {list_values(missing)}"] * bool(missing) + [f"has the unknown {list_values(extra)}"] * bool(
-            extra
-        )
+        faults = [f"lacks {list_values(missing)}"] if missing else []
+        faults += [f"has the unknown {list_values(extra)}"] if extra else []
         raise ValueError(
-            f"the signatures table {' and '.join(parts)}: it must have the {len(names)} attribute columns of fit"
+            f"the signatures table {' and '.join(faults)}: it must have the {len(names)} attribute columns of fit"
         )
     order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
-
-
-# Doubts ---------------------------------------------------------------------------------------------------------------
-# What looks wrong in a class table that can be used: attributes that number the classes, equal descriptions.
 
 
 class SignatureWarning(UserWarning):
@@ -580,14 +322,15 @@ def warn_about_signatures(table: SignatureTable, given: Any) -> None:
     numbering = find_identifiers(table.names or (), table.matrix, table.labels) if named else []
     if numbering:
         warnings.warn(
-            f"the attribute {list_values(numbering)} of signatures numbers or names the classes: expected attributes that "
-            "describe them; drop it, since no new class shares it",
+            f"the attribute {list_values(numbering)} of signatures numbers or names the classes: expected attributes "
+            "that describe them; drop it, since no new class shares it",
             SignatureWarning,
             stacklevel=5,
         )
     for classes in find_equal_classes(table.labels, table.matrix):
         warnings.warn(
-            f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what differs",
+            f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what "
+            "differs",
             SignatureWarning,
             stacklevel=5,
         )
@@ -599,3 +342,238 @@ def find_equal_classes(labels: NDArray[np.generic], matrix: NDArray[np.floating]
     for label, row in zip(labels.tolist(), matrix + 0.0, strict=True):  # + 0.0: minus zero is zero
         groups.setdefault(row.tobytes(), {})[label] = None
     return [list(group) for group in groups.values() if len(group) > 1]
+
+
+# Names of classes
+
+
+def normalise_name(name: str) -> str:
+    """The name in form NFC."""
+    return unicodedata.normalize("NFC", name)
+
+
+def normalise_names(labels: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Labels with all text in form NFC."""
+    if labels.dtype.kind not in "OUT":
+        return labels
+    names = dict.fromkeys(labels.tolist())
+    return _rename_labels(labels, {name: normalise_name(name) for name in names if isinstance(name, str)})
+
+
+def unify_spelling(labels: NDArray[np.generic], known: Iterable[Any] = ()) -> NDArray[np.generic]:
+    """Labels in which each name has one spelling: that of `known`, else its own, or form NFC if it has several here."""
+    if labels.dtype.kind not in "OUT":
+        return labels
+    names = [name for name in dict.fromkeys(labels.tolist()) if isinstance(name, str)]
+    if all(map(str.isascii, names)):
+        return labels
+    theirs = {normalise_name(name): name for name in known if isinstance(name, str)}
+    mine: dict[str, set[str]] = {}
+    for name in names:
+        mine.setdefault(normalise_name(name), set()).add(name)
+    wanted = {form: theirs.get(form, form if len(ways) > 1 else next(iter(ways))) for form, ways in mine.items()}
+    return _rename_labels(labels, {name: wanted[normalise_name(name)] for name in names})
+
+
+def _rename_labels(labels: NDArray[np.generic], to: dict[str, str]) -> NDArray[np.generic]:
+    if all(old == new for old, new in to.items()):
+        return labels
+    renamed = [to.get(label, label) for label in labels.tolist()]
+    return np.array(renamed, dtype=object if labels.dtype.kind == "O" else np.str_)
+
+
+def refuse_missing(labels: NDArray[np.generic], where: str) -> None:
+    """Say in which row there is none."""
+    missing = [row for row, one in enumerate(labels.tolist()) if pd.isna(one) is True]
+    if missing:
+        raise ValueError(
+            f"{where} has no label in row {missing[0]}, counted from 0 ({len(missing)} such row(s) in all): every row "
+            "needs a class; fill it in, or leave the row out"
+        )
+
+
+# Numbers, dense or sparse
+
+
+def _to_float64(values: Any, where: str) -> NDArray[np.float64]:
+    """Dense values in float64."""
+    try:
+        return to_numpy(values).astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
+
+
+def _to_matrix(values: Any, where: str) -> Any:
+    """At least 2-D, in float64; sparse if the values are."""
+    return (
+        SparseRows.from_scipy(values).astype(np.float64)
+        if is_sparse(values)
+        else np.atleast_2d(_to_float64(values, where))
+    )
+
+
+def _check_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
+    """Refuse signatures (rows, p) that are empty or not finite; `names` are those of the columns."""
+    if rows.size == 0:
+        raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")
+    bad = rows.find_not_finite() if is_sparse_rows(rows) else np.argwhere(~np.isfinite(rows))
+    if len(bad):
+        row, column = bad[0]
+        name = repr(names[column]) if names else str(column)
+        value = "NaN" if np.isnan(rows[row, column]) else "infinity"
+        raise ValueError(
+            f"signatures contains {value} at class {to_plain(labels[row])!r}, attribute {name} "
+            f"({len(bad)} such value(s) in all): fill in or drop them"
+        )
+
+
+# Data frames: rows of numbers under named columns
+
+
+def open_frame(given: Any, where: str) -> nw.DataFrame[Any] | None:
+    """The frame through narwhals; None for anything else. One that holds a plan in place of rows is refused."""
+    if isinstance(given, np.ndarray | list | tuple) or is_torch(given):
+        return None
+    frame = nw.from_native(given, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise ValueError(
+            f"{where} is a {type(given).__name__}, which holds no rows yet: expected a data frame; call its .collect() "
+            "first"
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def order_columns(X: Any, fitted: Sequence[str] | None) -> Any:
+    """A frame with just the columns of `fit`, in their order; anything else as it is.
+
+    scikit-learn refuses columns in another order. Those that are missing or new are left to it.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X holds dates ({X.dtype}): expected numbers; {DATES}")
+    if isinstance(X, np.ndarray) and X.dtype == object and any(isinstance(one, date | np.datetime64) for one in X.flat):
+        raise ValueError(f"X holds dates: expected numbers; {DATES}")
+    frame = open_frame(X, "X")
+    if frame is None or len(set(frame.columns)) < len(frame.columns):
+        return X
+    check_numbers(frame, "X")
+    names = frame.columns if fitted is None else list(fitted)
+    return X if frame.columns == names or set(frame.columns) != set(names) else frame.select(names).to_native()
+
+
+def order_sparse_columns(X: Any, fitted: Sequence[str] | None) -> Any:
+    """A sparse pandas frame with the columns of `fit` in their order; anything else as it is."""
+    if fitted is None or not hasattr(X, "columns") or set(X.columns) != set(fitted) or len(X.columns) != len(fitted):
+        return X
+    return X[list(fitted)]
+
+
+def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
+    """Refuse dates and words, by the names of their columns. A number may be written as text; it may be missing."""
+    for column in frame.iter_columns():  # names need not be text
+        name, kind = column.name, column.dtype
+        if kind.is_numeric() or kind == nw.Boolean:
+            continue
+        if kind.is_temporal():
+            raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
+        for value in column.to_list():
+            if isinstance(value, date | time | timedelta):
+                raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
+            if not _is_number(value):
+                raise ValueError(
+                    f"{where} holds {value!r} in column {name!r}: expected numbers; if it holds categories, put a "
+                    "OneHotEncoder before the model, in a Pipeline, else drop it"
+                )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float("nan" if value is None or value is pd.NA else value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+# Columns that number or name the rows of a table. As attributes or features they say nothing, and drown what does.
+
+
+def has_identifier_name(name: str) -> bool:
+    """Whether a column of that name is usually an identifier: id, nr, index, code, class_id."""
+    return (_NAMES.fullmatch(name.strip()) or _CAMEL.fullmatch(name.strip())) is not None
+
+
+class Numbering:
+    """Watches the columns of a matrix, block by block: which of them identify its rows.
+
+    Such a column counts: each value is one more than the last. Or it is named like one, and has another whole number in
+    each row.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._rows = 0
+        self._named = np.array([has_identifier_name(name) for name in names], dtype=bool)
+        self._seen: dict[int, set[float]] = {int(k): set() for k in np.flatnonzero(self._named)}
+        self.whole, self.counts = np.ones((2, len(names)), dtype=bool)
+        self._last = np.full(len(names), np.nan)
+
+    def update(self, X: NDArray[np.floating]) -> None:
+        """Take in further rows (n, columns). NaN is not a whole number."""
+        at = np.flatnonzero(self.whole & (self.counts | self._named))  # soon few, or none
+        part = X[:, at]
+        self.whole[at] = (part == np.round(part)).all(axis=0)
+        self.counts[at] &= self.whole[at] & (np.diff(part, axis=0) == 1).all(axis=0)
+        if self._rows:
+            self.counts[at] &= part[0] == self._last[at] + 1
+        self._last[at] = part[-1]
+        self._rows += len(X)
+        for k, seen in list(self._seen.items()):
+            values = [value for value in X[:, k].tolist() if abs(value) < EXACT]
+            before = len(seen)
+            seen.update(values)
+            if len(seen) < before + len(values):  # one comes twice
+                del self._seen[k]
+
+    def find(self) -> list[int]:
+        """The places of the columns that identify rows."""
+        distinct = np.isin(np.arange(len(self.whole)), list(self._seen))
+        found = (self.counts & (self._rows >= FEWEST)) | (distinct & self.whole & (self._rows > 1))
+        return [int(k) for k in np.flatnonzero(found)]
+
+
+def find_identifiers(names: Sequence[str], matrix: NDArray[np.floating], labels: NDArray[np.generic]) -> list[str]:
+    """The columns of a class table, with one row or several per class, that identify its rows or its classes."""
+    first: dict[object, int] = {}
+    own = np.array([first.setdefault(label, row) for row, label in enumerate(labels.tolist())])
+    rows = Numbering(names)
+    rows.update(matrix)
+    found = set(rows.find())
+    if len(first) < len(own):
+        classes = Numbering(names)
+        classes.update(matrix[list(first.values())])
+        found |= {k for k in classes.find() if (matrix[:, k] == matrix[own, k]).all()}
+    return [name for k, name in enumerate(names) if k in found]
+
+
+def attribute_groups(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The columns of attributes that belong together: `has_bill_shape::dagger` and `has_bill_shape::hooked`.
+
+    A group is what stands before a separator; without groups, each attribute is one.
+
+    A separator counts if it gives more than one group and at least one of several attributes. Of names with several
+    such separators, the last is tried before the first.
+
+    >>> attribute_groups(["wing_red", "wing_blue", "size"])
+    {'wing': (0, 1), 'size': (2,)}
+    """
+    for separator in SEPARATORS:
+        for parted in (str.rpartition, str.partition):
+            found = _group_names([parted(name, separator)[0] if separator in name else name for name in names])
+            if 1 < len(found) < len(names):
+                return found
+    return _group_names(names)
+
+
+def _group_names(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for column, name in enumerate(names):
+        found[name] = (*found.get(name, ()), column)
+    return found

@@ -1,4 +1,4 @@
-"""Word vectors from text files of GloVe (no heading), word2vec and fastText (a first line "count dimension")."""
+"""Signatures from words: class names → the mean of the vectors of their words; files of names and descriptions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,134 +20,12 @@ from numpy.typing import NDArray
 from zskl._validation import check_option, list_values
 from zskl.signatures.table import CLASS_COLUMN
 
-# Word files -----------------------------------------------------------------------------------------------------------
-
 Vector: TypeAlias = NDArray[np.float64]
-
-
-def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[str, Vector]:
-    """word → vector for the `wanted` words in the file; if a word has several lines, the first counts.
-
-    The file (plain or gzip) is read once, line by line, and only wanted rows are kept. Every line must have as many
-    values as the first. Only the values of wanted rows are checked to be finite numbers.
-    """
-    path = Path(path)
-    keys = {word.encode(): word for word in wanted}
-    found: dict[str, Vector] = {}
-    dimension = promised = None
-    number = rows = 0
-    for number, line in _read_lines(path):
-        fields = line.rstrip()
-        if not fields:
-            continue
-        if b"\0" in fields:
-            raise _line_error(path, number, "bytes that are not text", "text: convert the binary word2vec format first")
-        if number == 1 and (heading := _parse_heading(fields)):
-            promised, dimension = heading
-            continue
-        if dimension is None:
-            dimension = _find_dimension(path, number, fields)
-        rows += 1
-        word = fields[: fields.find(b" ")]
-        if fields.count(b" ") != dimension:  # a tab, a space inside the word, or a fault
-            word = _odd_word(path, number, fields, dimension)
-        if word in keys and keys[word] not in found:
-            found[keys[word]] = _parse_vector(path, number, fields.split()[-dimension:])
-    if rows == 0:
-        raise ValueError(f"{path} holds no word vectors ({number} line(s)): expected lines 'word 0.1 0.2 ...'")
-    if promised is not None and rows != promised:
-        raise ValueError(
-            f"{path} holds {rows} words, its first line promises {promised}: the file is incomplete; fetch it again"
-        )
-    return found
-
-
-def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    if not path.is_file():
-        raise FileNotFoundError(f"no file of word vectors at {path}: expected a GloVe or word2vec text file")
-    with path.open("rb") as plain:
-        packed = plain.read(2) == b"\x1f\x8b"
-        plain.seek(0)
-        file = cast(BinaryIO, gzip.GzipFile(fileobj=plain)) if packed else plain
-        number = 0
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path} cannot be unpacked after line {number} ({error}): the file is damaged or incomplete; "
-                "fetch it again"
-            ) from None
-
-
-def _parse_heading(fields: bytes) -> tuple[int, int] | None:
-    """(count, dimension) if this is word2vec's first line."""
-    parts = fields.split()
-    if len(parts) != 2 or not all(part.isdigit() for part in parts) or int(parts[1]) == 0:
-        return None
-    return int(parts[0]), int(parts[1])
-
-
-def _find_dimension(path: Path, number: int, fields: bytes) -> int:
-    """How many values the first line has at its end; at least one field must remain for the word."""
-    parts = fields.split()
-    numbers = 0
-    for part in reversed(parts[1:]):
-        if not _is_number(part):
-            break
-        numbers += 1
-    if numbers == 0:
-        raise _line_error(path, number, repr(_decode_text(fields)[:40]), "a word and its values, separated by spaces")
-    return numbers
-
-
-def _odd_word(path: Path, number: int, fields: bytes, dimension: int) -> bytes:
-    """The word of a line without exactly `dimension` spaces. A word may contain spaces (". . ." in GloVe 840B)."""
-    parts = fields.split()
-    values = len(parts) - 1
-    if values < dimension or (values > dimension and _is_number(parts[-dimension - 1])):
-        raise _line_error(path, number, f"{max(values, 0)} value(s)", f"{dimension}, as the lines before it have")
-    return b" ".join(parts[:-dimension])
-
-
-def _parse_vector(path: Path, number: int, parts: list[bytes]) -> Vector:
-    wrong = [part for part in parts if not _is_number(part)]
-    if wrong:
-        raise _line_error(path, number, repr(_decode_text(wrong[0])), "a finite number")
-    return np.array([float(part) for part in parts])
-
-
-def _is_number(part: bytes) -> bool:
-    try:
-        return bool(np.isfinite(float(part)))
-    except ValueError:
-        return False
-
-
-def _decode_text(part: bytes) -> str:
-    return part.decode(errors="replace")
-
-
-def _line_error(path: Path, number: int, found: str, expected: str) -> ValueError:
-    return ValueError(f"{path}, line {number}: found {found}, expected {expected}")
-
-
-# Words ----------------------------------------------------------------------------------------------------------------
-# Signatures from words: class names → the mean of the vectors of their words; files of names and descriptions.
-
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NAMES = (
-    CLASS_COLUMN,
-    "classes",
-    "class_name",
-    "label",
-    "labels",
-    "name",
-    "names",
-    "species",
-)  # what headings call classes
+# What headings call classes and their descriptions
+_NAMES = (CLASS_COLUMN, "classes", "class_name", "label", "labels", "name", "names", "species")
 _DESCRIPTIONS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
 
 
@@ -191,7 +70,11 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     check_option("missing", missing, ("error", "skip"))
     classes = check_names(names)
     words = {name: _split_words(name) for name in classes}
-    spellings = {word: _word_spellings(word) for group in words.values() for word in group}
+    spellings: dict[str, list[tuple[str, ...]]] = {}  # how a word may be written in the file, best first
+    for word in (word for group in words.values() for word in group):
+        parts = tuple(_HUMP.split(word))
+        camel = [parts, tuple(part.lower() for part in parts)] if len(parts) > 1 else []
+        spellings[word] = [(word,), (word.lower(),), *camel]
     known = read_vectors(path, {form for group in spellings.values() for option in group for form in option})
     vectors: dict[str, list[Vector]] = {name: [] for name in classes}
     lacking: dict[str, list[str]] = {}
@@ -251,7 +134,8 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     first = next((line for line in lines if line.strip()), "")
     separator = next((letter for letter in first if letter in ",;\t"), ",")
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
-    if rows and _is_heading(*(cell.lower() for cell in rows[0])):
+    first, second, *_ = [cell.lower() for cell in rows[0]] + ["", ""] if rows else ("", "")
+    if first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS):
         rows = rows[1:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):
@@ -260,10 +144,6 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         without = [name for name, given in zip(names, described, strict=True) if not given]
         raise ValueError(f"{path} has no description for {list_values(without)}: describe all classes, or none")
     return pd.Series([row[1] for row in rows], index=names)
-
-
-def _is_heading(first: str, second: str = "", *_: str) -> bool:
-    return first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS)
 
 
 def check_names(names: Iterable[str]) -> list[str]:
@@ -300,14 +180,89 @@ def _split_words(name: str) -> list[str]:
     return words
 
 
-def _word_spellings(word: str) -> list[tuple[str, ...]]:
-    """How a word may be written in the file, best first; each option is one or several words."""
-    parts = tuple(_HUMP.split(word))
-    camel = [parts, tuple(part.lower() for part in parts)] if len(parts) > 1 else []
-    return [(word,), (word.lower(),), *camel]
-
-
 def vector_table(classes: Sequence[str], matrix: NDArray[np.generic]) -> pd.DataFrame:
     """Vectors (n, p) as a class table."""
     columns = [f"w{column}" for column in range(matrix.shape[1])]
     return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=columns)
+
+
+def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[str, Vector]:
+    """word → vector for the `wanted` words in the file; if a word has several lines, the first counts.
+
+    GloVe has no heading, word2vec and fastText a first line "count dimension". The file (plain or gzip) is read once,
+    line by line, and only wanted rows are kept. Every line must have as many values as the first. Only the values of
+    wanted rows are checked to be finite numbers.
+    """
+    path = Path(path)
+    keys = {word.encode(): word for word in wanted}
+    found: dict[str, Vector] = {}
+    dimension = promised = None
+    number = rows = 0
+
+    def fault(what: str, expected: str) -> ValueError:
+        return ValueError(f"{path}, line {number}: found {what}, expected {expected}")
+
+    for number, line in _read_lines(path):
+        fields = line.rstrip()
+        if not fields:
+            continue
+        if b"\0" in fields:
+            raise fault("bytes that are not text", "text: convert the binary word2vec format first")
+        if number == 1:
+            heading = fields.split()
+            if len(heading) == 2 and all(part.isdigit() for part in heading) and int(heading[1]):
+                promised, dimension = map(int, heading)
+                continue
+        if dimension is None:  # how many values the first line has at its end; a field must remain for the word
+            dimension = len(list(takewhile(_is_number, reversed(fields.split()[1:]))))
+            if not dimension:
+                raise fault(repr(_decode(fields)[:40]), "a word and its values, separated by spaces")
+        rows += 1
+        word = fields[: fields.find(b" ")]
+        if fields.count(b" ") != dimension:  # a tab, a space inside the word (". . ." in GloVe 840B), or a fault
+            parts = fields.split()
+            values = len(parts) - 1
+            if values < dimension or (values > dimension and _is_number(parts[-dimension - 1])):
+                raise fault(f"{max(values, 0)} value(s)", f"{dimension}, as the lines before it have")
+            word = b" ".join(parts[:-dimension])
+        if word in keys and keys[word] not in found:
+            parts = fields.split()[-dimension:]
+            wrong = next((part for part in parts if not _is_number(part)), None)
+            if wrong is not None:
+                raise fault(repr(_decode(wrong)), "a finite number")
+            found[keys[word]] = np.array([float(part) for part in parts])
+    if rows == 0:
+        raise ValueError(f"{path} holds no word vectors ({number} line(s)): expected lines 'word 0.1 0.2 ...'")
+    if promised is not None and rows != promised:
+        raise ValueError(
+            f"{path} holds {rows} words, its first line promises {promised}: the file is incomplete; fetch it again"
+        )
+    return found
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file of word vectors at {path}: expected a GloVe or word2vec text file")
+    with path.open("rb") as plain:
+        packed = plain.read(2) == b"\x1f\x8b"
+        plain.seek(0)
+        number = 0
+        try:
+            for number, line in enumerate(gzip.GzipFile(fileobj=plain) if packed else plain, 1):
+                yield number, line
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(
+                f"{path} cannot be unpacked after line {number} ({error}): the file is damaged or incomplete; fetch it "
+                "again"
+            ) from None
+
+
+def _is_number(part: bytes) -> bool:
+    try:
+        return bool(np.isfinite(float(part)))
+    except ValueError:
+        return False
+
+
+def _decode(part: bytes) -> str:
+    return part.decode(errors="replace")

@@ -1,4 +1,6 @@
-"""What lies between the matrix products of a step, as five kernels for a GPU. Imported only where Triton is used.
+"""What lies between the matrix products of a step, as five kernels for a GPU.
+
+They have a module of their own because Triton compiles functions of modules that import it, and only a GPU needs it.
 
 For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d, p); one signature a class, Y (C, p).
 

@@ -1,4 +1,8 @@
-"""`Scaling.apply` of rows that are picked one by one, in place: what each row is divided by is measured only once."""
+"""Training rows that stay as the caller has them, and are scaled when they are read: no scaled copy of all of them.
+
+A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a
+file, which are slow to pick one by one, unless they are streamed; and for a GPU, which holds it.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +31,24 @@ from zskl._arrays import (
 from zskl.scaling import BLOCK_VALUES, FITTED, Scaling, differs_from_mean, scale_and_length, to_float_type
 from zskl.training import solver
 
-# Row factors ----------------------------------------------------------------------------------------------------------
+COPY_BYTES = 1 << 25  # bytes of scaled rows, as float32, up to which they are copied
+BLOCK_BYTES = 1 << 20  # of the passes in the order of the rows, as float32
+GPU_BLOCK_BYTES = 1 << 22
+HELD_BYTES = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
+CHUNK_BYTES = 1 << 18  # read at once, as float32
+BUFFER_BYTES = 1 << 26  # of scaled rows in memory, as float32
 
 
 class RowFactors:
-    """What the steps of a scaling need of each of n rows. The result is that of `Scaling.apply`, bit for bit."""
+    """`Scaling.apply` of rows picked one by one, bit for bit and in place; what divides each row is measured once."""
 
     def __init__(self, scaling: Scaling, rows: int, blocks: Iterator[NumPyArray]) -> None:
         """`blocks` are all rows in order, before any step."""
         self.scaling = scaling
         self._columns: list[tuple[NumPyArray, ...]] = []  # for each step; (n, 1) each
         start = 0
-        for block in (part for whole in blocks for part in _in_cache(whole)):
-            found = self._measured(block)
+        for block in (part for whole in blocks for part in _cache_blocks(whole)):
+            found = self._measure(block)
             if not self._columns:
                 self._columns = [tuple(np.empty((rows, 1), one.dtype) for one in step) for step in found]
             for kept, step in zip(self._columns, found, strict=True):
@@ -50,7 +59,7 @@ class RowFactors:
             if name in FITTED and self._columns[k][0].all():  # as usual: no row vanishes
                 self._columns[k] = ()
 
-    def _measured(self, rows: NumPyArray) -> list[tuple[NumPyArray, ...]]:
+    def _measure(self, rows: NumPyArray) -> list[tuple[NumPyArray, ...]]:
         """Of a block, for each step: largest entries and lengths, or whether rows differ from the mean."""
         found: list[tuple[NumPyArray, ...]] = []
         last = len(self.scaling.steps) - 1
@@ -94,21 +103,10 @@ class RowFactors:
                     values /= convert_like(self.scaling.deviation, values)
 
 
-def _in_cache(rows: NumPyArray) -> Iterator[NumPyArray]:
+def _cache_blocks(rows: NumPyArray) -> Iterator[NumPyArray]:
     """The same rows, so many at a time that what is made of them stays in a cache."""
     height = max(1, BLOCK_VALUES // rows.shape[1])
     return (rows[start : start + height] for start in range(0, len(rows), height))
-
-
-# Scaled rows ----------------------------------------------------------------------------------------------------------
-# Training rows that stay as the caller has them, and are scaled when they are read: no scaled copy of all of them.
-#
-# A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a
-# file (see `streaming`), which are slow to pick one by one; and for a GPU, which holds it.
-
-SMALL = 1 << 25  # bytes of scaled rows, as float32, up to which they are copied
-BLOCK_BYTES = 1 << 20  # of the passes in the order of the rows, as float32
-GPU_BLOCK_BYTES = 1 << 22
 
 
 class ScaledRows:
@@ -120,45 +118,45 @@ class ScaledRows:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         gpu = runs_on_gpu(X, device)
         self._block = max(1, (GPU_BLOCK_BYTES if gpu else BLOCK_BYTES) // (4 * self.shape[1]))  # rows
-        self.copied = self._small() or gpu or is_sparse_rows(X) or is_mapped(X)
+        self.copied = self._is_small() or gpu or is_sparse_rows(X) or is_mapped(X)
 
-    def _small(self) -> bool:
+    def _is_small(self) -> bool:
         """Whether a copy is worth what it takes."""
-        return 4 * self.shape[0] * self.shape[1] <= SMALL
+        return 4 * self.shape[0] * self.shape[1] <= COPY_BYTES
 
     def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
         """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
         if is_sparse_rows(self.source):
             self._scaling = scalings.fit_scaling(scaling, self.source, "feature_scaling", weights)
         else:
-            self._scaling = scalings.fit_scaling_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
+            self._scaling = scalings.fit_scaling_in_blocks(scaling, self._read_raw_blocks, "feature_scaling", weights)
         return self._scaling
 
-    def _raw_blocks(self) -> Iterator[Array]:
-        return (self._raw(rows) for rows in self._spans())
+    def _read_raw_blocks(self) -> Iterator[Array]:
+        return (self._read_raw(rows) for rows in self._spans())
 
     def _spans(self) -> Iterator[slice]:
         for first in range(0, self.shape[0], self._block):
             yield slice(first, min(first + self._block, self.shape[0]))
             release_pages(self.source)
 
-    def _raw(self, rows: Any) -> Array:
+    def _read_raw(self, rows: Any) -> Array:
         block = self.source[rows]
         return move_to_device(block if is_sparse_rows(block) else to_float_type(block), self._device)
 
     def _read(self, rows: Any) -> Array:
         assert self._scaling is not None
-        block = self._scaling.apply(self._raw(rows))
+        block = self._scaling.apply(self._read_raw(rows))
         return convert_like(block, block, "float32")
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """(rows, scaled) in the order of the rows."""
         return ((rows, self[rows]) for rows in self._spans())
 
-    def whole(self) -> Array:
+    def read_all(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
+        assert self._scaling is not None
         if is_sparse_rows(self.source):
-            assert self._scaling is not None
             found: Array = self._scaling.apply(self.source)
             return found
         scaled: Array | None = None
@@ -188,14 +186,14 @@ class ScaledRows:
             source.take(numbers, axis=0, out=out, mode="clip")
             self._factors.apply(numbers, out)
             return
-        values = to_numpy(self._raw(numbers))  # picked by numbers, so they are a copy
+        values = to_numpy(self._read_raw(numbers))  # picked by numbers, so they are a copy
         self._factors.apply(numbers, values)
         out[:] = values
 
     @cached_property
     def _factors(self) -> RowFactors:
         assert self._scaling is not None
-        return RowFactors(self._scaling, self.shape[0], map(to_numpy, self._raw_blocks()))
+        return RowFactors(self._scaling, self.shape[0], map(to_numpy, self._read_raw_blocks()))
 
 
 class RowsReadOnce(ScaledRows):
@@ -204,23 +202,11 @@ class RowsReadOnce(ScaledRows):
     Fewer rows than features are copied, because such a method then works with all of them at once.
     """
 
-    def _small(self) -> bool:
+    def _is_small(self) -> bool:
         return self.shape[0] < self.shape[1]
 
     def __getitem__(self, rows: Any) -> Array:
         return self._read(rows)
-
-
-# Streaming ------------------------------------------------------------------------------------------------------------
-# Training rows that stay in their file: read in contiguous chunks, scaled, mixed in a buffer, served as batches.
-#
-# An epoch takes the chunks in random order, as many at a time as the buffer holds, and shuffles the rows in it. So a
-# batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read alone. The
-# order depends only on the number of rows, their width, the batch size, the seed and the epoch.
-
-HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
-CHUNK_BYTES = 1 << 18  # read at once, as float32
-BUFFER_BYTES = 1 << 26  # of scaled rows in memory, as float32
 
 
 def check_streaming(setting: Any) -> None:
@@ -233,7 +219,7 @@ def should_stream(setting: Any, X: Any) -> bool:
     """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD`."""
     if isinstance(setting, bool | np.bool_):
         return bool(setting)
-    return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD)
+    return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD_BYTES)
 
 
 def make_reader(setting: Any, X: Any) -> type[ScaledRows] | None:
@@ -244,9 +230,11 @@ def make_reader(setting: Any, X: Any) -> type[ScaledRows] | None:
 
 
 class StreamedRows(ScaledRows):
-    """The scaled rows (n, d), float32, of an array X that is read in pieces; takes the place of `Training.X`.
+    """Rows that stay in their file: read in contiguous chunks, scaled, mixed in a buffer, served as batches.
 
-    Rows in the buffer are served from there, others are read when they are asked for.
+    An epoch takes the chunks in random order, as many at a time as the buffer holds, and shuffles the rows in it. So a
+    batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read alone. The
+    order depends only on the number of rows, their width, the batch size, the seed and the epoch.
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
@@ -316,9 +304,9 @@ class StreamedRows(ScaledRows):
 def initial_projection(
     init: str, X: ScaledRows, signature_of: Callable[[Array], Array], codes: Array, seed: int
 ) -> Array:
-    """Where W starts, see `initialisation`, from rows in blocks. `signature_of` codes (k,) is (k, p)."""
+    """Where W starts, from rows in blocks. `signature_of` codes (k,) is (k, p)."""
     if init != "polarised":
         return solver.INITIALISATIONS[init](X[:1], signature_of(codes[:1]), seed)
-    return solver.polarised_in_blocks(
+    return solver.polarise_in_blocks(
         lambda: ((block, signature_of(codes[rows])) for rows, block in X.blocks()), X.shape[0]
     )

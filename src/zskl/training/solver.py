@@ -1,4 +1,10 @@
-"""Loops in machine code, by numba where that is installed."""
+"""Mini-batch RMSprop over a stack of projections (after Eq. 9). It sees a step function, never a kernel.
+
+    V ← γV + (1 − γ) G₂,    W ← W − β_t G / (√V + ε)
+
+Epoch e visits the rows in an order drawn from (seed, e) alone and the schedule is a function of the step index alone.
+So a prefix of a run is a shorter run, and a run continued from its `State` is the longer run, bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -6,280 +12,16 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from zskl._arrays import Array, NumPyArray, contiguous_copy, convert_like, is_torch, make_generator, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, contiguous_copy, convert_like, make_generator, namespace, to_numpy
+from zskl.training._cpu_step import WORTH_COMPILING, compiled_update, update_in_blocks
+from zskl.training._cuda import Replay, Tape, can_capture, make_tape, make_tape_step
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-# Machine code ---------------------------------------------------------------------------------------------------------
-
-
-def compile_loop(loop: Callable[..., Any], sums_in_any_order: bool = False) -> Any:
-    """The function as machine code, kept on disk for the next process; None without numba.
-
-    Operations stay as they are written, but for the order of sums where that is allowed: it lets several be made at
-    once. What is not a number or infinite stays so.
-    """
-    try:
-        import numba
-    except ImportError:
-        return None
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"} if sums_in_any_order else False}
-    try:
-        return numba.njit(cache=True, **options)(loop)
-    except RuntimeError:  # no folder to keep it in
-        return numba.njit(**options)(loop)
-
-
-# Rmsprop --------------------------------------------------------------------------------------------------------------
-# One update of RMSprop, in place, in the quickest way that the given arrays allow.
-#
-#     V ← γV + (1 − γ) G₂,    W ← W − β G / (√V + ε)
-#
-# NumPy: one pass compiled by numba where that is installed, else blocks that stay in the processor's cache. Both do
-# the same operations in the same order, so that they agree bit for bit.
-
-BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
-WORTH_COMPILING = 1 << 15  # entries of W below which blocks are as quick, and importing numba would take longer
-
-
-Update: TypeAlias = Callable[[Array, Array | None, float | Array], None]
-
-
-def make_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
-    """What moves W and V (K, d, p) by one step, given gradient, squares and rate.
-
-    The gradient (K, d, p) may be used up; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1). NumPy
-    arrays lie by rows.
-    """
-    if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
-        return lambda gradient, squares, rate: _update_with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
-    walk = (compiled_update() if W[0].size >= WORTH_COMPILING else None) or update_in_blocks
-    number = W.dtype.type
-    constants = number(smoothing), number(1 - smoothing), number(epsilon)
-    flat = [[np.reshape(array[k], -1, copy=False) for array in (W, V)] for k in range(len(W))]  # W itself moves
-
-    def move(gradient: Any, squares: Any, rate: float | Array) -> None:
-        rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
-        for k, (w, v) in enumerate(flat):
-            g = np.reshape(gradient[k], -1, copy=False)
-            g2 = g if squares is None else np.reshape(squares[k], -1)
-            walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
-
-    return move
-
-
-def update_in_blocks(
-    w: Any, v: Any, g: Any, g2: Any, square: bool, rate: Any, smoothing: Any, rest: Any, epsilon: Any
-) -> None:
-    """The update of flat arrays (m,); `square` says that G₂ is g² and not g2, `rest` is 1 − smoothing."""
-    scratch = np.empty(min(BLOCK, len(w)), dtype=w.dtype)
-    for first in range(0, len(w), BLOCK):
-        here = slice(first, first + BLOCK)
-        one, moment = g[here], v[here]
-        t = scratch[: len(one)]
-        np.multiply(one, one, out=t) if square else np.copyto(t, g2[here])
-        t *= rest
-        moment *= smoothing
-        moment += t
-        np.sqrt(moment, out=t)
-        t += epsilon
-        one *= rate
-        one /= t
-        w[here] -= one
-
-
-@cache
-def compiled_update() -> Any:
-    """`in_blocks` as one loop in machine code; None without numba."""
-
-    def one_pass(
-        w: Any, v: Any, g: Any, g2: Any, square: bool, rate: Any, smoothing: Any, rest: Any, epsilon: Any
-    ) -> None:
-        if square:
-            for i in range(w.size):
-                v[i] = v[i] * smoothing + g[i] * g[i] * rest
-                w[i] -= g[i] * rate / (np.sqrt(v[i]) + epsilon)
-        else:
-            for i in range(w.size):
-                v[i] = v[i] * smoothing + g2[i] * rest
-                w[i] -= g[i] * rate / (np.sqrt(v[i]) + epsilon)
-
-    return compile_loop(one_pass)
-
-
-def _update_with_torch(
-    W: Tensor,
-    V: Tensor,
-    gradient: Tensor,
-    squares: Tensor | None,
-    rate: float | Tensor,
-    smoothing: float,
-    epsilon: float,
-) -> None:
-    V *= smoothing
-    if squares is None:
-        V.addcmul_(gradient, gradient, value=1 - smoothing)
-    else:
-        V.add_(squares, alpha=1 - smoothing)
-    gradient *= rate
-    W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
-
-
-# Initialisation -------------------------------------------------------------------------------------------------------
-# Where a projection W (d, p) starts.
-
-
-def uniform(X: Array, targets: Array, seed: int) -> Array:
-    """The authors' choice: independent entries, uniform in [0, 2/d)."""
-    d, p = X.shape[1], targets.shape[1]
-    return convert_like(make_generator(seed, 1).uniform(0, 2 / d, size=(d, p)), X)
-
-
-def orthogonal(X: Array, targets: Array, seed: int) -> Array:
-    """Orthonormal columns (WᵀW = I) where p ≤ d, orthonormal rows otherwise: incoherent from the first step."""
-    d, p = X.shape[1], targets.shape[1]
-    Q, R = np.linalg.qr(make_generator(seed, 1).standard_normal((max(d, p), min(d, p))))
-    Q *= np.sign(np.diag(R))  # makes the draw uniform over such matrices
-    return convert_like(Q if d >= p else Q.T, X)
-
-
-def polarised(X: Array, targets: Array, seed: int) -> Array:
-    """The projection of given length that polarises the linear kernel best, in closed form. Nothing is drawn.
-
-    argmax ⟨X W Yᵀ, L⟩ over ‖W‖ = const is W ∝ Xᵀ Y_l (rows centred), with Y_l the signature of each sample's class
-    (`targets`, (n, p)); the length is the least-squares one, min_a ‖a X W − Y_l‖².
-    """
-    xp = namespace(X)
-    M = X.mT @ targets / X.shape[0]
-    P = X @ M
-    energy = float(xp.sum(P * P))
-    return M * (float(xp.sum(P * targets)) / energy if energy > 0 else 0.0)
-
-
-def polarised_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_rows: int) -> Array:
-    """`polarised` from two passes over blocks (X, targets) of the rows, with sums in float64."""
-    M = None
-    for X, targets in blocks():
-        part = convert_like(X.mT @ targets, X, "float64")
-        M = part if M is None else _add_part(M, part)
-    assert M is not None  # there are training rows
-    M = convert_like(M / n_rows, X)
-    xp = namespace(X)
-    energy = along = 0.0
-    for X, targets in blocks():
-        P = X @ M
-        energy += float(xp.sum(P * P))
-        along += float(xp.sum(P * targets))
-    return M * (along / energy if energy > 0 else 0.0)
-
-
-def _add_part(total: Array, part: Array) -> Array:
-    total += part
-    return total
-
-
-INITIALISATIONS: Mapping[str, Callable[[Array, Array, int], Array]] = {
-    "polarised": polarised,
-    "uniform": uniform,
-    "orthogonal": orthogonal,
-}
-
-
-# Cuda graph -----------------------------------------------------------------------------------------------------------
-# One training step captured as a CUDA graph and replayed: the host only says go.
-#
-# The order of the rows, the rates and the place in both lie on the device. The graph moves the place forward itself.
-
-WARM_UP = 3  # steps before the capture, undone afterwards: in the first one, libraries set themselves up
-
-
-def can_capture(W: Array) -> bool:
-    """Whether W is where a step can be captured: on a CUDA device."""
-    return is_torch(W) and str(W.device).startswith("cuda")
-
-
-@dataclass(frozen=True)
-class Tape:
-    """What the steps of an epoch read and write, on the device; `place` (1,) is the number of the next one."""
-
-    order: Tensor  # (steps, batch) rows
-    rates: Tensor  # (steps, K, 1, 1)
-    objectives: Tensor  # (steps, K)
-    place: Tensor
-
-
-class Replay:
-    """`step(tape)` moves W and V in place by the step at the tape's place and writes its objective there."""
-
-    def __init__(self, step: Callable[[Tape], object], tape: Tape, W: Tensor, V: Tensor) -> None:
-        import torch
-
-        self.tape = tape
-
-        def go() -> None:
-            step(tape)
-            tape.place.add_(1)
-
-        before = W.clone(), V.clone()
-        with torch.cuda.device(W.device):  # where streams are made and kernels launched
-            try:
-                aside = torch.cuda.Stream()
-                aside.wait_stream(torch.cuda.current_stream())
-                with torch.cuda.stream(aside):
-                    for _ in range(WARM_UP):
-                        tape.place.zero_()
-                        go()
-                torch.cuda.current_stream().wait_stream(aside)
-                self.graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(self.graph):
-                    go()
-            finally:
-                W.copy_(before[0])
-                V.copy_(before[1])
-
-    def begin(self, order: NumPyArray, rates: Tensor) -> None:
-        """The rows (steps, batch) and rates (steps, K, 1, 1) of the next epoch."""
-        self.tape.order.copy_(self.tape.order.new_tensor(order))
-        self.tape.rates.copy_(rates)
-        self.tape.place.zero_()
-
-    def step(self, number: int) -> Tensor:
-        """Replay the step; its objective (K,) is read from the place it will be written to."""
-        self.graph.replay()
-        return self.tape.objectives[number]
-
-
-def make_tape(W: Tensor, steps: int, batch: int) -> Tape:
-    """An empty tape, where W (K, d, p) is."""
-    K = W.shape[0]
-    order = W.new_zeros((steps, batch)).long()
-    return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))
-
-
-def make_tape_step(move: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tape], None]:
-    """A step of the tape from `move(rows, rate) → objective (K,)`."""
-
-    def step(tape: Tape) -> None:
-        objective = move(tape.order[tape.place][0], tape.rates[tape.place][0])
-        tape.objectives.index_copy_(0, tape.place, objective[None].to(tape.objectives.dtype))
-
-    return step
-
-
-# Solver ---------------------------------------------------------------------------------------------------------------
-# Mini-batch RMSprop over a stack of projections (after Eq. 9). Sees a step function, never a kernel.
-#
-#     V ← γV + (1 − γ) G₂,    W ← W − β_t G / (√V + ε)
-#
-# Epoch e visits the rows in an order drawn from (seed, e) alone and the schedule is a function of the step index
-# alone, so a prefix of a run is a shorter run, and a run continued from its `State` is the longer run, bit for bit.
 
 logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
@@ -292,7 +34,11 @@ BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is l
 OUT_OF_REACH = 1e3  # so has a W with an entry this many times the largest of the first W (or 1)
 LEAST_REPLAYED = 50  # steps below which capturing one is not worth it
 LEAST_FUSED = 500  # steps below which compiling kernels is not worth it
-LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
+CHECK_EVERY = 32  # steps between two checks of the objective: a check makes the host wait for a device
+
+
+Update: TypeAlias = Callable[[Array, Array | None, float | Array], None]
+Fuse: TypeAlias = Callable[[Array, Array, Tape], Callable[[float, float], None] | None]
 
 
 class DivergenceError(ArithmeticError):
@@ -370,9 +116,6 @@ class Step(Protocol):
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
 
 
-Fuse: TypeAlias = Callable[[Array, Array, Tape], Callable[[float, float], None] | None]
-
-
 def start_state(W: Array) -> State:
     """A run that has not begun."""
     return State(W, namespace(W).zeros_like(W))
@@ -408,7 +151,7 @@ def minimise(
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
-    are the rows of an epoch's batches where they are not those of `batches`.
+    are the rows of an epoch's batches where they are not those of `batch_indices`.
 
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
@@ -416,7 +159,7 @@ def minimise(
     update = make_update(W, V, smoothing, epsilon)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
-    rates = convert_like(np.reshape(_rate_numbers(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
+    rates = convert_like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
 
     def shuffled(size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
         return batch_indices(n_rows, size, seed, epoch)
@@ -431,9 +174,9 @@ def minimise(
         tape = make_tape(W, per_epoch, min(batch_size, n_rows))
         whole = fuse(W, V, tape) if fuse is not None and total >= LEAST_FUSED else None
         graph = _capture_step(whole, make_tape_step(move), tape, W, V, smoothing, epsilon)
-    watch = _Watch(W)
+    monitor = _DivergenceMonitor(W)
     done = 0
-    with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
+    with np.errstate(all="ignore"):  # a diverging member overflows; the monitor reports it
         for epoch in range(state.epochs, state.epochs + epochs):
             order = (order_of or shuffled)(batch_size, seed, epoch)
             factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
@@ -448,16 +191,12 @@ def minimise(
                     objective = move(here, rates * factors[i], state.steps + done)
                 done += 1
                 ends = i + 1 == per_epoch
-                watch.see(objective, W, ends)
+                monitor.add(objective, W, ends)
                 if callback is not None:
                     callback(Progress(done, total, epoch, ends, objective, W))
-                if watch.all_gone:
-                    return _finish_run(watch, W, V, state, done, epoch + 1)
-    return _finish_run(watch, W, V, state, done, state.epochs + epochs)
-
-
-def _rate_numbers(rates: float | Array) -> NumPyArray:
-    return np.asarray(rates) if isinstance(rates, int | float) else to_numpy(rates)
+                if monitor.all_diverged:
+                    return _finish_run(monitor, W, V, state, done, epoch + 1)
+    return _finish_run(monitor, W, V, state, done, state.epochs + epochs)
 
 
 def _capture_step(
@@ -479,13 +218,13 @@ def _capture_step(
     return Replay(plain, tape, W, V)
 
 
-def _finish_run(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
-    objective, diverged = watch.close(W)
+def _finish_run(monitor: _DivergenceMonitor, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
+    objective, diverged = monitor.finish(W)
     diverged = np.where(diverged >= 0, diverged + state.steps, -1)
     return Solution(State(W, V, state.steps + done, epochs), objective, diverged)
 
 
-class _Watch:
+class _DivergenceMonitor:
     """Keeps the objective of every step, and finds the first step at which each member diverged."""
 
     def __init__(self, W: Array) -> None:
@@ -493,15 +232,15 @@ class _Watch:
         self.seen: list[NumPyArray] = []  # on the host
         self.waiting: list[Array] = []  # possibly still on a device
         self.diverged = np.full(len(self.reach), -1, dtype=np.int64)
-        self.all_gone = False
+        self.all_diverged = False
 
-    def see(self, objective: Array, W: Array, now: bool) -> None:
-        """Look every few steps, and at the end of each epoch, so that a shorter run finds the same."""
+    def add(self, objective: Array, W: Array, now: bool) -> None:
+        """Check every few steps, and at the end of each epoch, so that a shorter run finds the same."""
         self.waiting.append(objective)
-        if now or len(self.waiting) >= LOOK_EVERY:
-            self.look(W)
+        if now or len(self.waiting) >= CHECK_EVERY:
+            self.check(W)
 
-    def look(self, W: Array) -> None:
+    def check(self, W: Array) -> None:
         if not self.waiting:
             return
         xp = namespace(self.waiting[0])
@@ -513,14 +252,13 @@ class _Watch:
         gone = ~(np.abs(block) <= limit)  # also True for NaN
         newly = gone.any(axis=0) & (self.diverged < 0)
         self.diverged[newly] = first_step + gone.argmax(axis=0)[newly]
-        far = ~(_largest_entries(W) <= self.reach) & (
-            self.diverged < 0
-        )  # a bounded loss stays finite even if W runs away
+        # A bounded loss stays finite even if W runs away.
+        far = ~(_largest_entries(W) <= self.reach) & (self.diverged < 0)
         self.diverged[far] = len(self.seen) - 1
-        self.all_gone = bool((self.diverged >= 0).all())
+        self.all_diverged = bool((self.diverged >= 0).all())
 
-    def close(self, W: Array) -> tuple[NumPyArray, NumPyArray]:
-        self.look(W)
+    def finish(self, W: Array) -> tuple[NumPyArray, NumPyArray]:
+        self.check(W)
         return np.array(self.seen).reshape(-1, len(self.diverged)), self.diverged
 
 
@@ -528,3 +266,98 @@ def _largest_entries(W: Array) -> NumPyArray:
     """The largest |entry| of each member (K,); NaN where one is."""
     xp = namespace(W)
     return to_numpy(xp.maximum(xp.max(W, axis=(1, 2)), -xp.min(W, axis=(1, 2))))  # |W| would be another array
+
+
+def make_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
+    """What moves W and V (K, d, p) by one step, given gradient, squares and rate.
+
+    The gradient (K, d, p) may be used up; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1). NumPy
+    arrays lie by rows.
+    """
+    if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
+        return lambda gradient, squares, rate: _update_with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
+    walk = (compiled_update() if W[0].size >= WORTH_COMPILING else None) or update_in_blocks
+    number = W.dtype.type
+    constants = number(smoothing), number(1 - smoothing), number(epsilon)
+    flat = [[np.reshape(array[k], -1, copy=False) for array in (W, V)] for k in range(len(W))]  # W itself moves
+
+    def move(gradient: Any, squares: Any, rate: float | Array) -> None:
+        rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
+        for k, (w, v) in enumerate(flat):
+            g = np.reshape(gradient[k], -1, copy=False)
+            g2 = g if squares is None else np.reshape(squares[k], -1)
+            walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
+
+    return move
+
+
+def _update_with_torch(
+    W: Tensor,
+    V: Tensor,
+    gradient: Tensor,
+    squares: Tensor | None,
+    rate: float | Tensor,
+    smoothing: float,
+    epsilon: float,
+) -> None:
+    V *= smoothing
+    if squares is None:
+        V.addcmul_(gradient, gradient, value=1 - smoothing)
+    else:
+        V.add_(squares, alpha=1 - smoothing)
+    gradient *= rate
+    W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
+
+
+# Where a projection W (d, p) starts
+
+
+def draw_uniform(X: Array, targets: Array, seed: int) -> Array:
+    """The authors' choice: independent entries, uniform in [0, 2/d)."""
+    d, p = X.shape[1], targets.shape[1]
+    return convert_like(make_generator(seed, 1).uniform(0, 2 / d, size=(d, p)), X)
+
+
+def draw_orthogonal(X: Array, targets: Array, seed: int) -> Array:
+    """Orthonormal columns (WᵀW = I) where p ≤ d, orthonormal rows otherwise: incoherent from the first step."""
+    d, p = X.shape[1], targets.shape[1]
+    Q, R = np.linalg.qr(make_generator(seed, 1).standard_normal((max(d, p), min(d, p))))
+    Q *= np.sign(np.diag(R))  # makes the draw uniform over such matrices
+    return convert_like(Q if d >= p else Q.T, X)
+
+
+def polarise(X: Array, targets: Array, seed: int) -> Array:
+    """The projection of given length that polarises the linear kernel best, in closed form. Nothing is drawn.
+
+    argmax ⟨X W Yᵀ, L⟩ over ‖W‖ = const is W ∝ Xᵀ Y_l (rows centred), with Y_l the signature of each sample's class
+    (`targets`, (n, p)); the length is the least-squares one, min_a ‖a X W − Y_l‖².
+    """
+    xp = namespace(X)
+    M = X.mT @ targets / X.shape[0]
+    P = X @ M
+    energy = float(xp.sum(P * P))
+    return M * (float(xp.sum(P * targets)) / energy if energy > 0 else 0.0)
+
+
+def polarise_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_rows: int) -> Array:
+    """`polarise` from two passes over blocks (X, targets) of the rows, with sums in float64."""
+    M = None
+    for X, targets in blocks():
+        part = convert_like(X.mT @ targets, X, "float64")
+        M = part if M is None else M + part
+    assert M is not None  # there are training rows
+    M = convert_like(M / n_rows, X)
+    xp = namespace(X)
+    energy = along = 0.0
+    for X, targets in blocks():
+        P = X @ M
+        energy += float(xp.sum(P * P))
+        along += float(xp.sum(P * targets))
+    return M * (along / energy if energy > 0 else 0.0)
+
+
+INITIALISATIONS: Mapping[str, Callable[[Array, Array, int], Array]] = {
+    "polarised": polarise,
+    "uniform": draw_uniform,
+    "orthogonal": draw_orthogonal,
+}

@@ -15,7 +15,7 @@ from zskl._arrays import is_mapped
 from zskl.datasets import tables
 from zskl.datasets.tables import arrays
 
-# Array files ----------------------------------------------------------------------------------------------------------
+# Array files
 
 
 def test_arrays(put):
@@ -95,7 +95,6 @@ def test_pages_of_a_mapped_array_are_given_back_after_each_block(put, monkeypatc
     assert [is_mapped(X) for X in given] == [True] * len(MATRIX)
 
 
-# Matfile --------------------------------------------------------------------------------------------------------------
 # MATLAB v5 and v7.3 files are read alike, and what is not one is refused by name.
 
 VARIABLES = {

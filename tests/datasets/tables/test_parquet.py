@@ -1,15 +1,18 @@
 """Rows of a Parquet file do not depend on how it was written or is read, and few columns are read side by side."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from user_files import MATRIX, all_rows
 from zskl import ClassMeansClassifier, datasets, fit_shards
 from zskl.datasets import tables
 from zskl.datasets.tables import features
 from zskl.datasets.tables import parquet as parquets
 
-# Parquet rows ---------------------------------------------------------------------------------------------------------
+# Parquet rows
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="the extra parquet is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
@@ -86,7 +89,6 @@ def test_categories_and_numbers_are_texts(tmp_path):
         assert block.labels == texts
 
 
-# Parquet vectors ------------------------------------------------------------------------------------------------------
 # Features in one column of vectors are read as a matrix, and vectors that do not fit are named.
 
 X = np.random.default_rng(0).normal(size=(11, 4)).astype(np.float32)
@@ -169,3 +171,24 @@ def test_several_columns_of_vectors_are_refused(tmp_path):
     write(tmp_path / "x.parquet", pa.array(list(X)), second=pa.array(list(X)))
     with pytest.raises(ValueError, match=r"x.parquet has several columns of vectors, 'vector', 'second': expected one"):
         read(tmp_path / "x.parquet")
+
+
+# Parquet: what is read, and what is refused
+
+
+def test_parquet(put, tmp_path):
+    frame = pd.DataFrame({"id": ["r1", "r2", "r3"], "length": MATRIX[:, 0], "label": ["ant", "bee", "ant"]})
+    frame.assign(mass=[2, 1000, 7]).to_parquet("x.parquet")
+    X, names, ids, labels = all_rows("x.parquet", labels="label")
+    np.testing.assert_array_equal(X, MATRIX)
+    assert (names, ids, labels) == (("length", "mass"), ["r1", "r2", "r3"], ["ant", "bee", "ant"])
+    frame.set_axis([4, 5, 6]).to_parquet("z.parquet")  # an index beside the names
+    assert all_rows("z.parquet", labels="label")[1:3] == (("length",), ["r1", "r2", "r3"])
+    frame.set_index("id").to_parquet("y.parquet")
+    assert all_rows("y.parquet", labels="label")[1:3] == (("length",), ["r1", "r2", "r3"])
+
+
+def test_parquet_without_pyarrow_says_what_to_install(put, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=r"zskl\[parquet\]"):
+        tables.open_features(put("x.parquet", "any"))

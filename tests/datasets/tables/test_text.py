@@ -11,7 +11,7 @@ from user_files import FEATURES, MATRIX, all_rows
 from zskl.datasets import tables
 from zskl.datasets.tables import features
 from zskl.datasets.tables import text as text_files
-from zskl.datasets.tables.features import Source
+from zskl.datasets.tables.source import Source
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from zskl.serve import gallery
 
 
 def in_thread(*arguments, **options):
-    """`served.in_thread`, imported when it is called: it needs the extra `serve`."""
+    """`services.in_thread`, imported when it is called: it needs the extra `serve`."""
     import services
 
     return services.in_thread(*arguments, **options)
@@ -22,10 +22,10 @@ def in_thread(*arguments, **options):
 @pytest.fixture(scope="package", autouse=True)
 def kept():
     """The browser keeps the files of the page: to ask for each of them at every visit takes longer than most tests."""
-    from zskl.serve.routes import KEPT
+    from zskl.serve.routes import PAGE_HEADERS
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KEPT, "cache-control", "max-age=3600")
+        patch.setitem(PAGE_HEADERS, "cache-control", "max-age=3600")
         yield
 
 

@@ -15,7 +15,7 @@ VIEWS = ("describe", "classify", "classes")
 SMALL = {"width": 360, "height": 740}
 
 
-def test_all_of_it_by_keyboard(segments, visit):
+def test_page_works_by_keyboard(segments, visit):
     page = visit(segments)
     keys = page.keyboard
     keys.press("Tab")
@@ -59,7 +59,7 @@ GROUND = "getComputedStyle(document.body).backgroundColor"
 WIDE = "document.documentElement.scrollWidth"
 
 
-def test_axe_finds_no_serious_fault_in_light_or_dark(segments, visit):
+def test_views_are_accessible_in_light_and_dark(segments, visit):
     pytest.importorskip("axe_playwright_python")
     page = visit(segments, color_scheme="light")
     for view in VIEWS:
@@ -74,7 +74,7 @@ def test_axe_finds_no_serious_fault_in_light_or_dark(segments, visit):
         page.set_viewport_size(DESKTOP)
 
 
-def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit):
+def test_number_fields_are_accessible(machines, visit):
     pytest.importorskip("axe_playwright_python")
     page = visit(machines[0])
     asked(page, lambda: page.get_by_role("spinbutton", name="speed", exact=True).fill("-12345.6"))
@@ -102,7 +102,7 @@ def test_axe_finds_planted_faults(segments, visit):
     assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}
 
 
-def test_nothing_is_wider_than_a_small_phone(segments, large, visit):
+def test_page_fits_a_small_phone(segments, large, visit):
     page = visit(segments, SMALL)
     page.get_by_label("Start from").select_option(label="0")
     saved(page, "W" * 200)

@@ -6,8 +6,6 @@ import pytest
 
 from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, caught, saved, until
 
-# Classes --------------------------------------------------------------------------------------------------------------
-
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
 expect = playwright.expect
@@ -45,7 +43,7 @@ def test_classes_are_sorted_filtered_and_shown(segments, visit):
     expect(page.locator("#view-classes")).to_contain_text("No class has these letters in its name.")
 
 
-def test_what_sets_a_class_apart_is_told_by_the_range_of_each_attribute(machines, visit):
+def test_class_details_are_relative_to_attribute_ranges(machines, visit):
     page = visit(f"{machines[0]}/#classes?class=press")
     rows = page.locator(".detail .why tbody tr")
     expect(rows).to_have_count(5)  # not `made`, which is the same for all classes
@@ -59,7 +57,7 @@ def test_what_sets_a_class_apart_is_told_by_the_range_of_each_attribute(machines
     assert min(wide) > 5
 
 
-def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(segments, visit):
+def test_late_figures_keep_focus_and_dialog(segments, visit):
     page = visit(segments)
     page.get_by_label("top", exact=True).check()
     saved(page, "late")
@@ -89,10 +87,6 @@ def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(segmen
     expect(page.locator("#class-title")).to_have_count(0)
 
 
-# Class views ----------------------------------------------------------------------------------------------------------
-# Classes as photos, as pairs that are mistaken, and on a map: by mouse, finger and keys.
-
-pytestmark = MARKS
 HERE = "document.activeElement.getAttribute('aria-label')"
 OVERLAPS = """(() => {
   const all = [...document.querySelectorAll(".map .name:not(.over)")].map((one) => one.getBoundingClientRect());
@@ -101,7 +95,7 @@ OVERLAPS = """(() => {
 })()"""
 
 
-def test_the_map_is_walked_by_arrow_keys_and_its_list_says_the_same(segments, visit):
+def test_map_works_by_arrow_keys_and_matches_its_list(segments, visit):
     page = visit(f"{segments}/#classes?show=map")
     expect(page.locator(".map .mark")).to_have_count(10)
     assert page.locator(".map .mark[tabindex='0']").count() == 1
@@ -131,7 +125,7 @@ def test_the_map_is_walked_by_arrow_keys_and_its_list_says_the_same(segments, vi
     expect(page.locator(".map svg")).to_be_visible()
 
 
-def test_a_finger_near_a_mark_sees_what_it_is_before_anything_opens(demo, visit):
+def test_touch_near_a_point_shows_its_name_first(demo, visit):
     """Of 225 classes on a phone."""
     page = visit(f"{demo}/#classes?show=map", PHONE, has_touch=True)
     expect(page.locator(".map .mark")).to_have_count(225)
@@ -146,7 +140,7 @@ def test_a_finger_near_a_mark_sees_what_it_is_before_anything_opens(demo, visit)
     expect(page.locator("#class-title")).to_be_focused()
 
 
-def test_photos_pairs_and_the_map_are_without_serious_faults(pictured, segments, visit):
+def test_class_views_are_accessible(pictured, segments, visit):
     pytest.importorskip("axe_playwright_python")
     page = visit(f"{pictured}/#classes")
     expect(page.locator(".gallery .card")).to_have_count(10)
@@ -167,13 +161,7 @@ def test_photos_pairs_and_the_map_are_without_serious_faults(pictured, segments,
         page.emulate_media(color_scheme="light")
 
 
-# Balance --------------------------------------------------------------------------------------------------------------
-# The balance of seen and unseen classes.
-
-pytestmark = MARKS
-
-
-def test_the_balance_moves_the_point_and_the_answers_and_is_explained(segments, visit):
+def test_balance_slider_changes_answers(segments, visit):
     page = visit(f"{segments}/#classify")
     slider = page.get_by_label("Subtracted from the scores of trained classes")
     point = page.locator(".curve .dot")

@@ -7,10 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, ranked, saved, until
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, ranked, until
 from zskl import datasets
-
-# Classify -------------------------------------------------------------------------------------------------------------
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -21,7 +19,7 @@ def numbers(text):
     return [float(one.replace("−", "-")) for one in re.findall(r"[+−][\d.]*\d", text)]
 
 
-def test_a_row_is_classified_and_explained(segments, visit):
+def test_row_is_classified_and_explained(segments, visit):
     page = visit(f"{segments}/#classify?row=5")
     expect(page.locator(".sample")).to_contain_text("Picture 5")
     expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
@@ -45,7 +43,7 @@ def test_a_row_is_classified_and_explained(segments, visit):
     expect(page.locator(".pick .empty")).to_contain_text("No picture of the data is of this class and part.")
 
 
-def test_class_means_are_explained_by_attributes_whatever_their_kernel(means, visit):
+def test_class_means_are_explained_by_attributes(means, visit):
     page = visit(f"{means}/#classify?row=3")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
     fills = page.locator(".why").first.locator(".fill")
@@ -63,7 +61,7 @@ def test_class_means_are_explained_by_attributes_whatever_their_kernel(means, vi
     assert len(ranked(page)) > 5
 
 
-def test_the_answer_is_in_sight_wherever_its_row_is(segments, visit):
+def test_answer_stays_in_view(segments, visit):
     inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
     inside += " return top >= 0 && top < innerHeight / 2 })()"
     page = visit(f"{segments}/#classify", reduced_motion="reduce")
@@ -79,7 +77,7 @@ def test_the_answer_is_in_sight_wherever_its_row_is(segments, visit):
     expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
-def test_a_wrong_answer_is_compared_with_the_true_class(segments, visit):
+def test_wrong_answer_is_compared_with_the_true_class(segments, visit):
     page = visit(f"{segments}/#classify")
     page.get_by_label("Class", exact=True).select_option("=1")
     expect(page.locator(".told")).to_contain_text("trained on among them")
@@ -102,7 +100,7 @@ def test_a_wrong_answer_is_compared_with_the_true_class(segments, visit):
     expect(page.locator(".answer")).to_contain_text("scaled to unit length")
 
 
-def test_a_reload_keeps_the_description_and_the_chosen_row(segments, visit):
+def test_reload_keeps_description_and_row(segments, visit):
     page = visit(segments)
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
@@ -126,14 +124,14 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(segments, visit):
     expect(page.locator(".sample")).to_contain_text("Picture 24")
 
 
-def test_a_row_that_is_not_there(segments, visit):
+def test_missing_row_is_explained(segments, visit):
     page = visit(f"{segments}/#classify?row=99999")
     expect(page.locator("#view-classify .note").first).to_have_text(
         "There is no picture 99999: pictures are numbered from 0 to 1796."
     )
 
 
-def test_one_bad_row_of_a_file_silences_no_other(segments, visit, tmp_path):
+def test_bad_row_of_a_file_leaves_others(segments, visit, tmp_path):
     rows = [[0.0] * 64, [1e39] * 64, [float(k % 17) for k in range(64)]]
     (tmp_path / "rows.json").write_text(json.dumps(rows), "utf-8")
     page = visit(f"{segments}/#classify", faults="422")
@@ -145,10 +143,6 @@ def test_one_bad_row_of_a_file_silences_no_other(segments, visit, tmp_path):
         expect(cards.nth(place).locator("b")).to_have_text(re.compile(r"\d"))
 
 
-# Photos ---------------------------------------------------------------------------------------------------------------
-# Your own photos on the page, with a network that reads 8 × 8 pixels.
-
-pytestmark = MARKS
 QUIET = "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0"
 DROP = """(bytes) => {
   const files = new DataTransfer();
@@ -163,7 +157,7 @@ def reading(digits_file):
     """A service of the digits that reads photos."""
     import services
     from zskl.datasets import images
-    from zskl.datasets.images import Backbone
+    from zskl.datasets.backbones import Backbone
     from zskl.serve import requests
 
     def prepare(image):
@@ -186,7 +180,7 @@ def photo(row, name="one.png"):
     return {"name": name, "mimeType": "image/png", "buffer": out.getvalue()}
 
 
-def test_photos_are_chosen_dropped_counted_and_downloaded(reading, visit):
+def test_photos_are_classified_and_downloaded(reading, visit):
     page = visit(f"{reading}/#classify?row=5")
     expect(page.locator(".sample")).to_contain_text("Picture 5")
     best = page.locator(".top .name").first.inner_text()
@@ -215,7 +209,7 @@ def test_photos_are_chosen_dropped_counted_and_downloaded(reading, visit):
     assert lines[1].endswith(",true")
 
 
-def test_a_photo_on_a_phone(reading, visit):
+def test_photo_on_a_phone(reading, visit):
     page = visit(f"{reading}/#classify", size=PHONE, has_touch=True, is_mobile=True, color_scheme="dark")
     expect(page.get_by_role("button", name="Take a photo")).to_be_visible()
     page.get_by_label("Take a photo").last.set_input_files(photo(5, "camera.png"))
@@ -226,7 +220,7 @@ def test_a_photo_on_a_phone(reading, visit):
     assert axe_faults(page) == []
 
 
-def test_a_model_without_probabilities_says_so(means, visit):
+def test_missing_probabilities_are_explained(means, visit):
     page = visit(f"{means}/#classify?row=3")
     expect(page.locator(".answer")).to_contain_text("zskl fit … --calibrate")
     expect(page.locator(".answer")).to_contain_text("an empty bar is a class with an average score")
@@ -234,66 +228,3 @@ def test_a_model_without_probabilities_says_so(means, visit):
     assert widths[0] == 100
     assert widths == sorted(widths, reverse=True)
     expect(page.get_by_label("Say so where")).to_have_count(0)
-
-
-# Letters --------------------------------------------------------------------------------------------------------------
-# The demonstration: letters, of which you choose a base letter and a mark.
-
-pytestmark = MARKS
-
-
-def test_a_letter_and_a_mark_bring_pictures_of_a_letter_that_is_new_to_the_model(demo, visit):
-    page = visit(demo)
-    assert ranked(page)[:12].count("å") > 9
-    expect(page.locator(".examples")).to_contain_text("new to the model")
-    letter, mark = (page.get_by_role("radiogroup", name=name, exact=True) for name in ("letter", "mark"))
-    expect(letter.get_by_label("a", exact=True)).to_be_checked()
-    asked(page, lambda: mark.get_by_label("grave", exact=True).check())
-    expect(mark.get_by_label("ring above")).not_to_be_checked()
-    assert ranked(page)[:12].count("à") > 9
-    expect(page.locator(".examples p")).to_be_hidden()
-    letter.get_by_label("a", exact=True).focus()
-    asked(page, lambda: page.keyboard.press("ArrowRight"))
-    expect(letter.get_by_label("b", exact=True)).to_be_checked()
-    page.reload()
-    expect(letter.get_by_label("b", exact=True)).to_be_checked()
-    asked(page, lambda: mark.get_by_label("not set").check())
-    assert ranked(page)[:12].count("b") > 9
-    asked(page, lambda: page.get_by_label("Start from").select_option(label="ñ"))
-    expect(mark.get_by_label("tilde")).to_be_checked()
-    expect(mark.get_by_label("not set")).to_be_hidden()
-    page.get_by_label("Start from").select_option(index=0)
-    expect(letter.get_by_label("not set")).to_be_checked()
-
-
-def test_a_letter_that_no_language_has_becomes_a_class(demo, visit):
-    page = visit(demo)
-    asked(page, page.get_by_role("button", name="q with ring above").click)
-    expect(page.locator("div.rest")).to_contain_text("All attributes are set.")
-    assert {"å", "ů"} <= set(ranked(page))
-    saved(page, "q̊")
-    page.get_by_role("link", name="Show it in Classes").click()
-    expect(page.locator("#class-title")).to_contain_text("q̊")
-    expect(page.locator(".detail .near").first).to_contain_text("q")
-    asked(page, page.get_by_role("link", name="Classify").click, "/predict")
-    asked(page, lambda: page.get_by_label("Compare with").select_option("=q̊"), "/predict")
-    expect(page.locator(".answer h4").nth(1)).to_contain_text("q̊")
-    page.go_back()
-    expect(page.locator("#class-title")).to_be_focused()  # the panel is new
-    page.get_by_role("button", name="Delete …").click()
-    page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator("#view-classes")).not_to_contain_text("q̊")
-
-
-def test_axe_finds_no_serious_fault_in_a_choice(demo, visit):
-    pytest.importorskip("axe_playwright_python")
-    page = visit(demo, PHONE, color_scheme="light", reduced_motion="reduce")
-    ranked(page)  # what is still loading is paler
-    assert axe_faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
-    page.emulate_media(color_scheme="dark")
-    assert axe_faults(page, ["color-contrast"]) == []
-    heights = page.locator(".choice label").evaluate_all(
-        "(all) => all.map((one) => one.getBoundingClientRect().height)"
-    )
-    assert min(heights) >= 40

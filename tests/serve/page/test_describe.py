@@ -1,17 +1,26 @@
-"""The view Describe: attributes are set, and the rows that match come first."""
+"""The view Describe: attributes and words, matching rows, saving a class, and the address that holds it all."""
 
+import os
 import re
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
-from browsing import MARKS, THREE, asked, describe, ranked, saved, until
+from browsing import DESKTOP, MARKS, PHONE, THREE, asked, axe_faults, describe, ranked, saved, until
+from zskl import datasets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_a_digit_described_by_its_segments_brings_its_handwriting(segments, visit):
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> & "it"/../é'
+CUB = Path(os.environ.get("ZSKL_DATA", "")) / "cub-images"
+WIDE = "document.documentElement.scrollWidth"
+
+
+def test_described_digit_finds_its_pictures(segments, visit):
     page = visit(segments)
     expect(page.locator("#loaded")).to_contain_text("10 classes (3 new to the model, 0 added)")
     expect(page.locator(".results")).to_contain_text("Set an attribute")
@@ -34,7 +43,7 @@ def test_a_digit_described_by_its_segments_brings_its_handwriting(segments, visi
     assert len(ranked(page)) == 48
 
 
-def test_start_from_a_class_and_undo_changes(segments, visit):
+def test_start_from_a_class_and_undo(segments, visit):
     page = visit(segments)
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     three = ranked(page)
@@ -54,7 +63,7 @@ def test_start_from_a_class_and_undo_changes(segments, visit):
     assert page.get_by_label("Start from").input_value() == "=6"
 
 
-def test_attributes_are_searched(segments, visit):
+def test_attribute_search(segments, visit):
     page = visit(segments)
     page.get_by_label("Search attributes").fill("right")
     expect(page.get_by_text("2 attributes", exact=True)).to_be_visible()
@@ -66,7 +75,7 @@ def test_attributes_are_searched(segments, visit):
     expect(page.locator(".attribute:visible").nth(2)).to_contain_text("on")
 
 
-def test_hits_at_the_beginning_of_a_word_come_first(machines, visit):
+def test_search_prefers_word_starts(machines, visit):
     page = visit(machines[0])
     expect(page.locator("details.group[open]")).to_have_count(3)  # so few attributes are all in sight
     page.get_by_label("Search attributes").fill("ar")
@@ -78,7 +87,7 @@ def test_hits_at_the_beginning_of_a_word_come_first(machines, visit):
     assert names[1:] == ["fan", "saw", "lathe", "mill", "press", "pump"]
 
 
-def test_a_number_can_be_typed_also_beyond_the_slider(machines, visit):
+def test_typed_number_may_exceed_the_slider(machines, visit):
     page = visit(machines[0])
     slider = page.get_by_role("slider", name="speed", exact=True)
     field = page.get_by_role("spinbutton", name="speed", exact=True)
@@ -104,7 +113,7 @@ def test_a_number_can_be_typed_also_beyond_the_slider(machines, visit):
     page.get_by_role("button", name="Delete", exact=True).click()
 
 
-def test_if_only_some_rows_have_pictures_you_see_those_first(pictured, visit):
+def test_pictured_rows_come_first(pictured, visit):
     page = visit(f"{pictured}/#classify")
     expect(page.locator(".pick .card")).to_have_count(4)
     expect(page.locator(".pick img.picture")).to_have_count(4)
@@ -149,7 +158,7 @@ def test_many_attributes_and_classes_without_data(large, visit):
     expect(page.locator(".why .rest")).to_have_count(1)
 
 
-def test_a_description_in_words(segments, visit):
+def test_description_in_words(segments, visit):
     """Words set what they name; the classes that fit come as cards, the rows below."""
     page = visit(segments)
     page.get_by_label("In words").fill("top and upper right, no bottom, purple")
@@ -166,3 +175,235 @@ def test_a_description_in_words(segments, visit):
     page.get_by_label("In words").fill("purple")
     page.get_by_role("button", name="Understand").click()
     expect(told).to_contain_text("No attribute was recognised.")
+
+
+def test_unseen_letter_is_found_by_letter_and_mark(demo, visit):
+    page = visit(demo)
+    assert ranked(page)[:12].count("å") > 9
+    expect(page.locator(".examples")).to_contain_text("new to the model")
+    letter, mark = (page.get_by_role("radiogroup", name=name, exact=True) for name in ("letter", "mark"))
+    expect(letter.get_by_label("a", exact=True)).to_be_checked()
+    asked(page, lambda: mark.get_by_label("grave", exact=True).check())
+    expect(mark.get_by_label("ring above")).not_to_be_checked()
+    assert ranked(page)[:12].count("à") > 9
+    expect(page.locator(".examples p")).to_be_hidden()
+    letter.get_by_label("a", exact=True).focus()
+    asked(page, lambda: page.keyboard.press("ArrowRight"))
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
+    page.reload()
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
+    asked(page, lambda: mark.get_by_label("not set").check())
+    assert ranked(page)[:12].count("b") > 9
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="ñ"))
+    expect(mark.get_by_label("tilde")).to_be_checked()
+    expect(mark.get_by_label("not set")).to_be_hidden()
+    page.get_by_label("Start from").select_option(index=0)
+    expect(letter.get_by_label("not set")).to_be_checked()
+
+
+def test_invented_letter_becomes_a_class(demo, visit):
+    page = visit(demo)
+    asked(page, page.get_by_role("button", name="q with ring above").click)
+    expect(page.locator("div.rest")).to_contain_text("All attributes are set.")
+    assert {"å", "ů"} <= set(ranked(page))
+    saved(page, "q̊")
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator("#class-title")).to_contain_text("q̊")
+    expect(page.locator(".detail .near").first).to_contain_text("q")
+    asked(page, page.get_by_role("link", name="Classify").click, "/predict")
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=q̊"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_contain_text("q̊")
+    page.go_back()
+    expect(page.locator("#class-title")).to_be_focused()  # the panel is new
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#view-classes")).not_to_contain_text("q̊")
+
+
+def test_choice_is_accessible(demo, visit):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(demo, PHONE, color_scheme="light", reduced_motion="reduce")
+    ranked(page)  # what is still loading is paler
+    assert axe_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.emulate_media(color_scheme="dark")
+    assert axe_faults(page, ["color-contrast"]) == []
+    heights = page.locator(".choice label").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 40
+
+
+def test_class_is_saved_edited_and_deleted(segments, visit):
+    page = visit(segments, faults="409")
+    page.get_by_label("top", exact=True).check()
+    page.get_by_label("middle", exact=True).check()
+    page.get_by_text("Which ones?").click()
+    expect(page.locator("div.rest")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
+    saved(page, "dash")
+    expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean is used.")
+    saved(page, "dash")
+    expect(page.locator("form.panel .fault")).to_contain_text("dash")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    page.reload()
+    page.get_by_role("link", name="Classes").click()
+    page.get_by_label("Kind").select_option("added")
+    page.get_by_role("link", name="dash", exact=True).click()
+    expect(page.locator("#class-title")).to_be_focused()
+    expect(page.locator(".detail")).to_contain_text("5 attributes not set")
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator("form.panel h3")).to_have_text("Edit the class dash")
+    assert page.get_by_label("bottom", exact=True).evaluate("(one) => one.indeterminate")
+    page.get_by_label("bottom", exact=True).check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".done")).to_contain_text("4 attributes not set")
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator(".detail")).to_contain_text("4 attributes not set")
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more")
+    page.get_by_label("Kind").select_option("added")
+    expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
+
+
+def test_renaming_an_edited_class_adds_a_new_one(segments, visit):
+    page = visit(segments)
+    page.get_by_label("Start from").select_option(label="8")
+    expect(page.locator(".editing")).to_be_hidden()
+    saved(page, "one")
+    page.get_by_role("link", name="Show it in Classes").click()
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator(".editing")).to_contain_text("Editing the class one.")
+    button = page.locator("form.panel button")
+    expect(button).to_have_text("Save")
+    page.get_by_label("middle", exact=True).uncheck()
+    page.get_by_label("Name", exact=True).fill("two")
+    expect(button).to_have_text("Save as a new class")
+    expect(page.locator("form.panel h3")).to_have_text("Save as a new class")
+    expect(page.locator("form.panel")).to_contain_text("The class one stays as it is.")
+    button.dblclick()
+    expect(page.locator(".done")).to_contain_text("Saved “two” as a new class; “one” is unchanged.")
+    expect(page.locator(".editing")).to_contain_text("Editing the class two")
+    assert page.get_by_label("Start from").input_value() == "=two"
+    expect(page.get_by_role("button", name="Reset all")).to_be_disabled()  # what was saved is the start
+    page.get_by_role("button", name="Stop editing").click()
+    expect(page.locator(".editing")).to_be_hidden()
+    expect(page.locator("#describe-title")).to_be_focused()
+    expect(page.locator("form.panel h3")).to_have_text("Save as a class")
+    assert not page.get_by_label("middle", exact=True).is_checked()
+    for name in ("one", "two"):
+        page.goto(f"{segments}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
+        expect(page.locator(".editing")).to_contain_text(name)
+        page.goto(f"{segments}/#classes?{urlencode({'class': name})}")
+        expect(page.locator("#class-title")).to_be_focused()  # the panel is new; the old one had such a button too
+        page.get_by_role("button", name="Delete …").click()
+        page.get_by_role("button", name="Delete", exact=True).dblclick()
+        expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more")
+    page.get_by_role("link", name="Describe").click()
+    expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
+
+
+def test_names_are_escaped_everywhere(segments, visit):
+    page = visit(segments)
+    page.get_by_label("Start from").select_option(label="8")
+    saved(page, HOSTILE)
+    expect(page.locator(".done")).to_contain_text(HOSTILE)
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator("#class-title")).to_contain_text(HOSTILE)
+    expect(page.locator(".gallery")).to_contain_text(HOSTILE)
+    asked(page, lambda: page.get_by_role("link", name="Classify").click(), "/predict")
+    expect(page.locator(".answer .top")).to_contain_text(HOSTILE)
+    asked(page, lambda: page.get_by_label("Compare with").select_option(f"={HOSTILE}"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_contain_text(HOSTILE)
+    assert page.locator("main script").count() == 0
+    assert page.title() == "Classify · zskl"
+    page.go_back()
+    expect(page.locator("#class-title")).to_be_focused()
+    page.get_by_role("button", name="Delete …").click()
+    expect(page.locator("dialog")).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".gallery")).not_to_contain_text("<img")
+
+
+def test_value_steps_are_bisected(machines, visit):
+    page = visit(machines[0])
+    found = page.evaluate(
+        """async () => {
+          const { levelOf, stepOf, valueOf, areDegrees } = await import("./page/levels.js");
+          const one = { low: 10, high: 70, binary: false };
+          const words = [0, 10, 19, 21, 39, 41, 59, 61, 70, 99].map((value) => levelOf(one, value));
+          const step = stepOf(one, valueOf(one, 2 / 3));
+          return [words, step, stepOf(one, 11), areDegrees([one]), levelOf({ low: 1, high: 1 }, 1)];
+        }"""
+    )
+    no, little, typical, strongly = ["no"] * 3, ["a little"] * 2, ["typical"] * 2, ["strongly"] * 3
+    assert found == [[*no, *little, *typical, *strongly], "typical", None, True, "strongly"]
+    expect(page.get_by_label("Show numbers")).to_be_checked()  # a speed in thousands needs its number
+    page.get_by_label("Show numbers").uncheck()
+    load = page.get_by_role("radiogroup", name="load", exact=True)
+    asked(page, lambda: load.get_by_label("a little").check())
+    expect(page.get_by_label("Change motor: load")).to_have_value("1")
+    asked(page, lambda: page.get_by_label("Change motor: load").select_option("strongly"))
+    expect(load.get_by_label("strongly")).to_be_checked()
+    expect(page.locator(".fits .score").first).to_contain_text("motor: load – strongly")
+
+
+def test_address_holds_the_description(segments, visit):
+    page = visit(segments)
+    asked(page, lambda: page.get_by_label("top", exact=True).check())
+    until(page, "location.hash === '#describe?a=top=1'")
+    asked(page, lambda: page.get_by_label("middle", exact=True).check())
+    until(page, "location.hash === '#describe?a=top=1,middle=1'")
+    expect(page.locator(".wins")).to_contain_text("As a class this would win")
+    asked(page, page.go_back)
+    expect(page.locator(".chip")).to_have_count(1)
+    asked(page, page.go_forward)
+    expect(page.locator(".chip")).to_have_count(2)
+    page.reload()
+    expect(page.get_by_label("middle", exact=True)).to_be_checked()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".share")).to_contain_text("copie")
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+    until(page, "location.hash === '#describe?class=3'")
+    expect(page.locator(".wins")).to_contain_text("It is all but the same as 3.")
+    asked(page, lambda: page.goto(f"{segments}/#describe?a=top=1,colour=2,bottom=x"))
+    told = "This link also sets what the model does not have: colour, bottom as x."
+    expect(page.get_by_role("alert")).to_have_text(told)
+    expect(page.locator(".chip")).to_have_count(1)
+    page.get_by_label("Remove top").click()
+    expect(page.locator(".kept")).to_be_hidden()
+    page.locator(".welcome .card").first.wait_for()  # no empty gallery
+
+
+@pytest.mark.skipif(not CUB.is_dir(), reason="no photographs of birds here: set ZSKL_DATA")
+def test_sentence_leads_to_the_species(visit, tmp_path):
+    from services import in_thread
+    from zskl import ClassMeansClassifier
+
+    root = str(CUB.parent / "xlsa17")
+    data = datasets.load("cub", root=root)
+    ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures).save(tmp_path / "cub.zskl")
+    with in_thread(tmp_path / "cub.zskl", data="cub", root=root, images=CUB) as (address, _):
+        page = visit(address, color_scheme="light", reduced_motion="reduce")
+        page.locator(".welcome img").first.wait_for()
+        asked(page, page.get_by_role("button", name="“small black bird with a yellow head”").click)
+        bird = page.locator(".fits .card").filter(has_text="Yellow-headed Blackbird")
+        expect(bird).to_contain_text("new")
+        expect(page.locator(".chip")).to_have_count(5)
+        expect(page.locator(".said")).to_contain_text("Not among the attributes: bird.")
+        expect(page.locator(".wins")).to_contain_text("photos")
+        page.locator("details.group summary").filter(has_text="wing color").click()
+        asked(page, page.locator(".paint").filter(has_text="white").click)  # what is still loading is paler
+        expect(page.locator(".chip")).to_have_count(6)
+        for size in (DESKTOP, PHONE):
+            page.set_viewport_size(size)
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                assert axe_faults(page, None if scheme == "light" else ["color-contrast"]) == []
+            page.evaluate("scrollTo(0, 900)")
+            expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
+            expect(page.locator(".chip").first).to_be_in_viewport()
+            assert page.evaluate(WIDE) == size["width"]
+            page.emulate_media(color_scheme="light")

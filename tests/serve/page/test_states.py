@@ -12,7 +12,7 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_a_token_is_asked_for_and_a_stopped_service_is_said(digits_file, visit, tmp_path):
+def test_token_prompt_and_stopped_service(digits_file, visit, tmp_path):
     with in_thread(digits_file, data="digits", classes=tmp_path / "classes", token="secret") as (address, stop):
         page = visit(address, faults="401|Failed to load resource")
         expect(page.get_by_label("Token")).to_be_focused()
@@ -32,7 +32,7 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(digits_file, visit, 
         expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_a_fault_goes_away_when_trying_again_helps(segments, visit):
+def test_error_clears_after_retry(segments, visit):
     page = visit(f"{segments}/#classes", faults="500")
     page.route("**/rank", lambda route: route.fulfill(status=500, json={"error": "planted"}))
     page.get_by_role("link", name="Describe").click()

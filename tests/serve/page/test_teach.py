@@ -10,7 +10,7 @@ expect = playwright.expect
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_description_is_taught_and_the_teaching_is_undone(demo, visit, size):
+def test_teaching_a_description_and_undoing_it(demo, visit, size):
     page = visit(demo, size)
     page.locator(".results[aria-busy=false] .card").nth(23).wait_for()
     marks = page.locator(".results .marks")
@@ -45,7 +45,7 @@ def test_a_description_is_taught_and_the_teaching_is_undone(demo, visit, size):
     expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more.")
 
 
-def test_rows_to_label_next_and_a_verdict_before_adapting(demo, visit):
+def test_rows_to_label_and_verdict_before_adapting(demo, visit):
     page = visit(f"{demo}/#classify")
     page.get_by_role("button", name="Show 10 pictures").click()
     first = page.locator(".tolabel li").first

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
-from zskl.datasets.tables import arrays, features, parquet
-from zskl.datasets.tables import descriptions as signature_files
-from zskl.datasets.tables import labels as label_files
-from zskl.datasets.tables import preparation as preparations
-from zskl.datasets.tables import text as text_files
-from zskl.datasets.tables.features import STANDARD_INPUT, Block, FeatureFile, Head, Source, Wanted
-from zskl.datasets.tables.labels import Labels, find_repeated, is_whole, match_labels, plain_label, to_label_type
-from zskl.datasets.tables.preparation import Preparation
+from zskl.datasets.tables import arrays, descriptions, parquet, text
+from zskl.datasets.tables.features import Block, FeatureFile, Head, Wanted
+from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
+from zskl.datasets.tables.preparation import Preparation, prepared_blocks
+from zskl.datasets.tables.source import STANDARD_INPUT, find_source
 from zskl.signatures.table import normalise_name
 
 __all__ = [
@@ -38,7 +36,6 @@ __all__ = [
     "Preparation",
     "Wanted",
     "find_backbone",
-    "find_repeated",
     "is_whole",
     "label_column",
     "match_labels",
@@ -53,21 +50,21 @@ __all__ = [
     "to_label_type",
 ]
 
-TABLES = (*text_files.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
+TABLES = (*text.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 
 def read_header(path: str | os.PathLike[str]) -> Head:
     """The names of the columns, or arrays, in a features file, without reading its rows."""
-    file = _check_exists(path, "features", TABLES)
-    if file.suffix in text_files.SUFFIXES:
-        return text_files.read_text_header(file)
+    file = find_source(path, "features", TABLES)
+    if file.suffix in text.SUFFIXES:
+        return text.read_text_header(file)
     return parquet.read_schema(file) if file.suffix in parquet.SUFFIXES else arrays.read_array_names(file)
 
 
 def find_backbone(path: str | os.PathLike[str]) -> str | None:
     """The network that made the features in a file, if `zskl data embed` wrote it."""
     named = str(path).lower().endswith(".npz")  # other files have no place for it
-    return arrays.read_backbone(_check_exists(path, "features", TABLES)) if named else None
+    return arrays.read_backbone(find_source(path, "features", TABLES)) if named else None
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
@@ -97,7 +94,9 @@ def open_prepared(
     path: str | os.PathLike[str], preparation: Preparation, labels: str | None = None, rows: int | None = None
 ) -> FeatureFile:
     """The features file at `path`, its holes and words turned into numbers as was learned from training rows."""
-    return preparations.open_prepared_file(read_header(path), preparation, labels, rows)
+    file = read_header(path).open(Wanted(labels, preparation.names, rows, loose=True))
+    features = preparation.features
+    return replace(file, width=len(features), names=features, blocks=lambda: prepared_blocks(file, preparation))
 
 
 def read_features(
@@ -118,12 +117,12 @@ def read_features(
 
 def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
     """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
-    return label_files.read_label_file(_check_exists(path, "labels", (".txt", *TABLES)))
+    return read_label_file(find_source(path, "labels", (".txt", *TABLES)))[:2]
 
 
 def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
     """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
-    return label_files.read_some_label_file(_check_exists(path, "labels", (".txt", *TABLES)))
+    return read_label_file(find_source(path, "labels", (".txt", *TABLES)), some=True)
 
 
 def read_signatures(
@@ -137,9 +136,5 @@ def read_signatures(
     A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
     the attributes of a model.
     """
-    table = signature_files.read_descriptions(_check_exists(path, "signatures", TABLES), label_column, keep, known)
+    table = descriptions.read_descriptions(find_source(path, "signatures", TABLES), label_column, keep, known)
     return table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
-
-
-def _check_exists(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
-    return features.find_source(path, what, suffixes)

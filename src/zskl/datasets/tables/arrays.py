@@ -1,11 +1,13 @@
-"""Read MATLAB files of both kinds, v5 and v7.3 (HDF5), in the same way: MATLAB's orientation, text as strings."""
+"""Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names.
+
+MATLAB files of both kinds, v5 and v7.3 (HDF5), are read in the same way: MATLAB's orientation, text as strings.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +16,12 @@ from numpy.typing import NDArray
 
 from zskl._arrays import release_pages
 from zskl._validation import list_values
-from zskl.datasets.tables.features import (
-    Block,
-    Cells,
-    FeatureFile,
-    Head,
-    Source,
-    Wanted,
-    block_rows,
-    check_finite,
-    to_float32,
-)
+from zskl.datasets.tables.features import Block, Cells, FeatureFile, Head, Wanted, block_rows, check_finite, to_float32
+from zskl.datasets.tables.source import Source
 
-# Matfile --------------------------------------------------------------------------------------------------------------
-
+SUFFIXES = (".npy", ".npz", ".mat")
+FEATURES = ("features", "x")
+IDS = ("ids", "id", "files", "paths", "image_files")
 HDF5 = b"\x89HDF\r\n\x1a\n"
 USER_BLOCK = 512  # MATLAB writes its own header before that of HDF5
 
@@ -53,8 +47,13 @@ def read_mat(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) ->
     A matrix keeps MATLAB's orientation, in memory column by column. A cell array of strings or a character matrix
     becomes a list of strings, a sparse matrix a dense one.
     """
-    wanted, optional = list(wanted), list(optional)
-    found = (_read_hdf5 if _is_hdf5(path) else _read_v5)(path, [*wanted, *optional])
+    wanted = list(wanted)
+    names = [*wanted, *optional]
+    if _is_hdf5(path):
+        with _open_hdf5(path) as file, _explain_damage(path):
+            found = {name: _read_value(file, file[name], f"{path}: {name}") for name in names if name in file}
+    else:
+        found = _read_v5(path, names)
     missing = [name for name in wanted if name not in found]
     if missing:
         raise ValueError(
@@ -146,11 +145,6 @@ def _open_hdf5(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _read_hdf5(path: Path, names: list[str]) -> dict[str, Any]:
-    with _open_hdf5(path) as file, _explain_damage(path):
-        return {name: _read_value(file, file[name], f"{path}: {name}") for name in names if name in file}
-
-
 def _read_value(file: Any, item: Any, where: str) -> Any:
     """HDF5 keeps a matrix by rows, MATLAB by columns: this is the transpose, without a copy."""
     if not hasattr(item, "dtype"):
@@ -186,12 +180,7 @@ def _read_characters(item: Any) -> list[str]:
     return [row.tobytes().decode("utf-16-le" if np.little_endian else "utf-16-be").rstrip() for row in codes]
 
 
-# Array files ----------------------------------------------------------------------------------------------------------
-# Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names.
-
-SUFFIXES = (".npy", ".npz", ".mat")
-FEATURES = ("features", "x")
-IDS = ("ids", "id", "files", "paths", "image_files")
+# Features and other arrays by name
 
 
 def read_array_names(path: Source) -> Head:
@@ -203,15 +192,17 @@ def read_array_names(path: Source) -> Head:
 def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
     """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
     labels = wanted.labels
-    arrays = _read_arrays(path, names, FEATURES, (*IDS, *([labels] if labels else [])))
+    arrays = read_arrays(path, FEATURES, (*IDS, *([labels] if labels else [])), names)
     X = pick_array(path, arrays, FEATURES, dimensions=2)
     if X.dtype.kind not in "iufb":
         raise ValueError(f"{path} holds features of type {X.dtype}: expected a matrix of numbers")
     texts = None if labels is None else to_texts(path, labels, arrays[labels])
     rows = wanted.rows if texts is None else len(texts)
     width = wanted.width if wanted.columns is None else len(wanted.columns)
-    if path.suffix == ".mat" and _has_sample_per_column(X, rows, width):
-        X = X.T
+    if path.suffix == ".mat":
+        n, d = X.shape
+        has_sample_per_column = n != rows == d if rows is not None else d != width == n
+        X = X.T if has_sample_per_column else X
     if not X.size:
         raise ValueError(f"{path} holds features of shape {X.shape}: expected at least one row and one column")
     if texts is not None and len(texts) != len(X):
@@ -222,9 +213,26 @@ def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFil
     ids = None if key is None else to_texts(path, key, arrays[key])
     if ids is not None and len(ids) != len(X):
         ids = None
-    return FeatureFile(
-        path, X.shape[1], None, lambda: _array_blocks(path, X, ids, texts), lambda: _array_cells(X, ids, texts), key
-    )
+
+    def pieces() -> Iterator[tuple[int, NDArray[np.generic], list[str] | None, list[str] | None]]:
+        height = block_rows(X.shape[1])
+        for start in range(0, len(X), height):
+            rows = slice(start, start + height)
+            yield start, X[rows], None if ids is None else ids[rows], None if texts is None else texts[rows]
+
+    def blocks() -> Iterator[Block]:
+        for start, values, *names in pieces():
+            block = to_float32(values)
+            check_finite(path, block, start, None, lambda row, column: float(X[row, column]))
+            yield Block(block, *names)
+            release_pages(X)
+
+    def cells() -> Iterator[Cells]:
+        for start, values, *names in pieces():
+            columns = [np.asarray(column, dtype=np.float64) for column in values.T]
+            yield Cells(columns, range(start, start + len(values)), *names)
+
+    return FeatureFile(path, X.shape[1], None, blocks, cells, key)
 
 
 def read_backbone(path: Source) -> str | None:
@@ -236,20 +244,20 @@ def read_backbone(path: Source) -> str | None:
     return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
 
 
-def read_array(path: Source, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
-    """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones."""
-    return _read_arrays(path, _array_names(path), main, further)
+def read_arrays(
+    path: Source, main: Sequence[str], further: Sequence[str] = (), names: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones.
 
-
-def _read_arrays(path: Source, names: Sequence[str], main: Sequence[str], further: Sequence[str]) -> dict[str, Any]:
-    """Upper and lower case make no difference in the names."""
-    kind = path.suffix
-    if kind == ".npy":
+    Upper and lower case make no difference. `names` are those of all arrays, if they are known.
+    """
+    if path.suffix == ".npy":
         return {"": _open_arrays(path)}
+    names = _array_names(path) if names is None else names
     chosen = [name for name in names if name.lower() in main or name.lower() in further or name in further]
     if not any(name.lower() in main for name in chosen):
         chosen = list(names)
-    if kind == ".mat":
+    if path.suffix == ".mat":
         return read_mat(path.path, chosen)
     try:
         with _open_arrays(path) as archive:
@@ -260,10 +268,9 @@ def _read_arrays(path: Source, names: Sequence[str], main: Sequence[str], furthe
 
 def _array_names(path: Source) -> list[str]:
     """The names of the arrays in the file; the one in a .npy file has no name."""
-    kind = path.suffix
-    if kind == ".npy":
+    if path.suffix == ".npy":
         return []
-    if kind == ".mat":
+    if path.suffix == ".mat":
         return list_variables(path.path)
     with _open_arrays(path) as archive:
         return list(archive)
@@ -289,65 +296,29 @@ def is_vector(values: Any) -> bool:
 
 def to_texts(path: Source, name: str, values: Any) -> list[str]:
     """A vector of strings or whole numbers as strings; MATLAB's whole numbers are doubles, in a matrix n × 1."""
-    array = np.asarray(values)
+    array, where = np.asarray(values), f"{path}: {name or 'the array'}"
     if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape):
-        raise ValueError(
-            f"{path}: {name or 'the array'} has shape {array.shape}: expected a vector with one value per row"
-        )
+        raise ValueError(f"{where} has shape {array.shape}: expected a vector with one value per row")
     array = array.ravel()
     if array.dtype.kind == "f":
-        if not (np.isfinite(array).all() and (array == np.round(array)).all()):
-            wrong = array[~np.isfinite(array) | (array != np.round(array))]
-            raise ValueError(
-                f"{path}: {name or 'the array'} holds {list_values(wrong)}, expected whole numbers or strings"
-            )
+        wrong = array[~np.isfinite(array) | (array != np.round(array))]
+        if wrong.size:
+            raise ValueError(f"{where} holds {list_values(wrong)}, expected whole numbers or strings")
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuUS":
-        raise ValueError(f"{path}: {name or 'the array'} holds {array.dtype} values, expected strings or whole numbers")
+        raise ValueError(f"{where} holds {array.dtype} values, expected strings or whole numbers")
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     return [str(value) for value in array.tolist()]
 
 
-def _has_sample_per_column(X: NDArray[np.generic], rows: int | None, width: int | None) -> bool:
-    if rows is not None:
-        return len(X) != rows and X.shape[1] == rows
-    return width is not None and X.shape[1] != width and len(X) == width
-
-
-def _array_blocks(
-    path: Source, X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None
-) -> Iterator[Block]:
-    height = block_rows(X.shape[1])
-    for start in range(0, len(X), height):
-        rows = slice(start, start + height)
-        block = to_float32(X[rows])
-        check_finite(path, block, start, None, partial(_stored_value, X, start))
-        yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
-        release_pages(X)
-
-
-def _array_cells(X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Cells]:
-    height = block_rows(X.shape[1])
-    for start in range(0, len(X), height):
-        rows = slice(start, start + height)
-        columns = [np.asarray(column, dtype=np.float64) for column in X[rows].T]
-        where = range(start, min(start + height, len(X)))
-        yield Cells(columns, where, None if ids is None else ids[rows], None if labels is None else labels[rows])
-
-
-def _stored_value(X: NDArray[Any], first_row: int, row: int, column: int) -> float:
-    return float(X[first_row + row, column])
-
-
 def _open_arrays(path: Source) -> Any:
     try:
-        opened = np.load(path.path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
+        return np.load(path.path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         if "Python objects" in str(error):
             raise _pickle_error(path) from None
         raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it again") from None
-    return opened
 
 
 def _pickle_error(path: Source) -> ValueError:

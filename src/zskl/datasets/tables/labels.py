@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -14,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values
-from zskl.datasets.tables import arrays as arrayss
-from zskl.datasets.tables import parquet
-from zskl.datasets.tables import text as text_files
-from zskl.datasets.tables.features import Source, find_row_names
+from zskl.datasets.tables import arrays, parquet, text
+from zskl.datasets.tables.features import find_repeated, find_row_names
+from zskl.datasets.tables.source import Source
 from zskl.signatures.table import normalise_name
 
 NUMBERS = "row"  # the column of a table of questions that numbers the rows of the features, from 0
@@ -66,91 +64,74 @@ class Labels:
         names = [plain_label(name) for name in self.names]
         return Labels(names[code] for code in self._codes)
 
-    def taken(self, rows: Sequence[int]) -> Labels:
+    def select(self, rows: Sequence[int]) -> Labels:
         """The labels of these rows, in their order."""
         names = self.names
         return Labels(names[self._codes[row]] for row in rows)
 
 
-def read_some_label_file(path: Source) -> tuple[Labels, list[str] | None, bool]:
-    """As `read`, of questions that are answered as far as somebody knows: lines without a label are left out.
+def read_label_file(path: Source, some: bool = False) -> tuple[Labels, list[str] | None, bool]:
+    """The labels of a file, one per row; the names of the rows if it gives them; and whether these are row numbers.
 
-    The last value says whether rows are named by their numbers, in a column "row".
+    With `some`, a text table may answer only what somebody knows: lines without a label are left out, and a column
+    "row" may number the rows.
     """
-    if path.suffix not in text_files.SUFFIXES:
-        return *read_label_file(path), False
-    texts, ids, numbered = _read_text_table(path, some=True)
-    if not texts:
-        raise ValueError(f"{path} has no labels: expected some in the column for them; fill in those that you know")
-    return Labels(texts), ids, numbered
-
-
-def read_label_file(path: Source) -> tuple[Labels, list[str] | None]:
-    """The labels of a file, one per row, and the names of the rows if it gives them."""
-    suffix = path.suffix
     ids: list[str] | None = None
-    if suffix == ".txt":
+    numbered = False
+    if path.suffix == ".txt":
         texts = _read_plain_lines(path)
-    elif suffix in text_files.SUFFIXES:
-        texts, ids, _ = _read_text_table(path)
-    elif suffix in parquet.SUFFIXES:
+    elif path.suffix in text.SUFFIXES:
+        texts, ids, numbered = _read_text_table(path, some)
+        if some and not texts:
+            raise ValueError(f"{path} has no labels: expected some in the column for them; fill in those that you know")
+    elif path.suffix in parquet.SUFFIXES:
         columns = parquet.read_columns(path)
         label, key = _find_columns(path, list(columns))
-        texts, ids = (
-            [_to_text(value) for value in columns[label]],
-            None if key is None else list(map(_to_text, columns[key])),
-        )
+        texts = list(map(_to_text, columns[label]))
+        ids = None if key is None else list(map(_to_text, columns[key]))
     else:
-        arrays = arrayss.read_array(path, NAMES)
-        vectors = {name: value for name, value in arrays.items() if arrayss.is_vector(value)}
+        found = arrays.read_arrays(path, NAMES)
+        vectors = {name: value for name, value in found.items() if arrays.is_vector(value)}
         named = [name for name in vectors if name.lower() in NAMES] or list(vectors)
         if len(named) != 1:
             raise ValueError(
-                f"{path} holds {list_values(arrays)}: expected one vector, named 'labels' if there are more"
+                f"{path} holds {list_values(found)}: expected one vector, named 'labels' if there are more"
             )
-        texts = arrayss.to_texts(path, named[0], arrays[named[0]])
+        texts = arrays.to_texts(path, named[0], found[named[0]])
     if not texts:
         raise ValueError(f"{path} has no labels: expected one per row of the features")
     if "" in texts:
         raise ValueError(f"{path} has no label in row {texts.index('')} (counted from 0): give each row a class")
-    return Labels(texts), ids
+    return Labels(texts), ids, numbered
 
 
 def match_labels(
     labels: Labels, label_ids: list[str] | None, path: object, features: object, rows: int, ids: list[str]
 ) -> Labels:
     """The labels of the rows of the features, one for each; by the names of the rows if both files have them."""
-    found = align_labels(labels, label_ids, ids, path, features) if ids and label_ids is not None else labels
-    if len(found) != rows:
+    if ids and label_ids is not None:
+        for where, names in ((path, label_ids), (features, ids)):
+            if twice := find_repeated(names):
+                raise ValueError(
+                    f"{where} uses an id twice ({list_values(twice)}): rows are matched by id, so use each id once"
+                )
+        at = {name: row for row, name in enumerate(label_ids)}
+        missing = [name for name in ids if name not in at]
+        if missing:
+            raise ValueError(f"{path} has no label for the rows {list_values(missing)} of {features}: add them")
+        return labels.select([at[name] for name in ids])
+    if len(labels) != rows:
         raise ValueError(
-            f"{features} has {rows} rows and {path} {len(found)} labels: expected one label per row (a CSV file starts "
-            "with a line of column names, a .txt file does not)"
+            f"{features} has {rows} rows and {path} {len(labels)} labels: expected one label per row (a CSV file "
+            "starts with a line of column names, a .txt file does not)"
         )
-    return found
-
-
-def align_labels(labels: Labels, label_ids: list[str], ids: list[str], path: object, features: object) -> Labels:
-    """The labels in the order of the rows of the features, if both files name their rows."""
-    at = {name: row for row, name in enumerate(label_ids)}
-    if len(at) < len(label_ids) or len(set(ids)) < len(ids):
-        where, names = (path, label_ids) if len(at) < len(label_ids) else (features, ids)
-        raise ValueError(
-            f"{where} uses an id twice ({list_values(find_repeated(names))}): rows are matched by id, so use each id once"
-        )
-    missing = [name for name in ids if name not in at]
-    if missing:
-        raise ValueError(f"{path} has no label for the rows {list_values(missing)} of {features}: add them")
-    return labels.taken([at[name] for name in ids])
+    return labels
 
 
 def to_label_type(names: Sequence[str], *others: Sequence[str]) -> NDArray[np.generic]:
     """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
     whole = all(map(is_whole, chain(names, *others)))
-    return (
-        np.array([int(plain_label(name)) for name in names], dtype=np.int64)
-        if whole
-        else np.array(names, dtype=np.str_)
-    )
+    return np.array([int(plain_label(name)) for name in names], np.int64) if whole else np.array(names, dtype=np.str_)
 
 
 def is_whole(name: str) -> bool:
@@ -163,24 +144,16 @@ def plain_label(name: str) -> str:
     return name.removesuffix(".0") if is_whole(name) else name
 
 
-def find_repeated(ids: Iterable[str]) -> list[str]:
-    """The names that more than one row has."""
-    return [name for name, times in Counter(ids).items() if times > 1]
-
-
 def _read_plain_lines(path: Source) -> list[str]:
     with path.text() as file:
-        texts = file.read().splitlines()
-    while texts and not texts[-1].strip():
-        texts.pop()
-    empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
-    if empty:
-        raise ValueError(f"{path}, line {empty[0]} is empty: expected one label per line")
-    return [text.strip() for text in texts]
+        texts = [line.strip() for line in file.read().rstrip().splitlines()]
+    if "" in texts:
+        raise ValueError(f"{path}, line {texts.index('') + 1} is empty: expected one label per line")
+    return texts
 
 
-def _read_text_table(path: Source, some: bool = False) -> tuple[list[str], list[str] | None, bool]:
-    records = text_files.read_lines(path)
+def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | None, bool]:
+    records = text.read_lines(path)
     header = [name.strip() for name in next(records, (0, []))[1]]
     label, key = _find_columns(path, header)
     numbered = some and key is None and label.lower() in NAMES and NUMBERS in header
@@ -190,10 +163,7 @@ def _read_text_table(path: Source, some: bool = False) -> tuple[list[str], list[
     ids: list[str] = []
     left_out = 0
     for number, cells in records:
-        if len(cells) != len(header):
-            raise ValueError(
-                f"{path}, line {number} has {len(cells)} cells: expected {len(header)}, as in the first line"
-            )
+        text.check_width(path, (number, cells), len(header))
         if not cells[at].strip():
             if some and key is not None:
                 left_out += 1

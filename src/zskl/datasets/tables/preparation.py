@@ -8,28 +8,17 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values
-from zskl.datasets.tables.features import (
-    Block,
-    Cells,
-    FeatureFile,
-    Head,
-    Wanted,
-    block_rows,
-    cell_error,
-    is_date,
-    is_missing,
-    is_numeral,
-    parse_numbers,
-)
-from zskl.signatures import table
+from zskl.datasets.tables.cells import LARGEST, cell_error, is_date, is_missing, is_numeral, parse_numbers
+from zskl.datasets.tables.features import Block, Cells, FeatureFile, block_rows
+from zskl.signatures.table import FEWEST, Numbering, has_identifier_name
 
-# Preparation ----------------------------------------------------------------------------------------------------------
+MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,7 @@ class Column:
         """The names of the features that it becomes."""
         return (self.name,) if self.categories is None else tuple(f"{self.name}={word}" for word in self.categories)
 
-    def filled(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
+    def apply(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """(n,) → (n, features). A category is its place in `categories`; none of them is NaN, and becomes zeros."""
         if self.categories is not None:
             places = np.arange(len(self.categories), dtype=np.float32)
@@ -70,8 +59,8 @@ class Preparation:
         return tuple(name for column in self.columns for name in column.features)
 
     def apply(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What `raw_numbers` gives (n, columns) → features (n, d)."""
-        return np.hstack([column.filled(raw[:, k]) for k, column in enumerate(self.columns)])
+        """What `encode_cells` gives (n, columns) → features (n, d)."""
+        return np.hstack([column.apply(raw[:, k]) for k, column in enumerate(self.columns)])
 
     def text(self) -> str:
         """As JSON, for a manifest or a model file."""
@@ -94,8 +83,8 @@ class Preparation:
         return cls(columns)
 
 
-def raw_numbers(
-    cells: Cells, source: object, unit: str, names: Sequence[str], categories: Sequence[tuple[str, ...] | None]
+def encode_cells(
+    file: FeatureFile, cells: Cells, names: Sequence[str], categories: Sequence[tuple[str, ...] | None]
 ) -> NDArray[np.float32]:
     """(n, columns) a number, or the place of a category, for each cell; NaN for a hole or another category.
 
@@ -105,17 +94,17 @@ def raw_numbers(
     for k, (name, column, words) in enumerate(zip(names, cells.columns, categories, strict=True)):
         if words is not None:
             places = {word: place for place, word in enumerate(words)}
-            raw[:, k] = [places.get(text, np.nan) for text in column_texts(column)]
+            raw[:, k] = [places.get(text, np.nan) for text in _column_texts(column)]
             continue
         values, other = (column, list[int]()) if isinstance(column, np.ndarray) else parse_numbers(column)
-        other = other or np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist()
+        other = other or np.flatnonzero(np.abs(values) > LARGEST).tolist()
         if other:
-            raise cell_error(f"{source}, {unit} {cells.where[other[0]]}, column {name!r}", str(column[other[0]]))
+            raise cell_error(file.place(cells.where[other[0]], name), str(column[other[0]]))
         raw[:, k] = values
     return raw
 
 
-def column_texts(column: Sequence[str] | NDArray[np.float64]) -> list[str]:
+def _column_texts(column: Sequence[str] | NDArray[np.float64]) -> list[str]:
     """The cells of a column as texts, without spaces around them; whole numbers without a point."""
     if isinstance(column, np.ndarray):
         return ["" if value != value else f"{value:.17g}" for value in column.tolist()]
@@ -156,14 +145,8 @@ def learn_preparation(
     return columns, empty
 
 
-# Survey ---------------------------------------------------------------------------------------------------------------
-# A first reading of a table with holes and words: columns of numbers, of categories, and those that identify rows.
-
-MOST_CATEGORIES = 1000
-
-
 @dataclass
-class Found:
+class ColumnSummary:
     """What the cells of a column say, as far as it was read."""
 
     name: str
@@ -175,11 +158,11 @@ class Found:
     _seen: set[str] | None = field(default_factory=set)  # None as soon as a text comes twice
 
     def __post_init__(self) -> None:
-        self._numbering = table.Numbering([self.name])
+        self._numbering = Numbering([self.name])
 
-    def see(self, cells: Sequence[str] | NDArray[np.float64], where: Sequence[int]) -> NDArray[np.bool_]:
+    def update(self, cells: Sequence[str] | NDArray[np.float64], where: Sequence[int]) -> NDArray[np.bool_]:
         """Take in some rows; whether each has a hole."""
-        texts = column_texts(cells)
+        texts = _column_texts(cells)
         values, other = (cells, list[int]()) if isinstance(cells, np.ndarray) else parse_numbers(cells)
         holes = np.isnan(values)
         holes[other] = False
@@ -190,13 +173,13 @@ class Found:
             self.first_hole = where[int(holes.argmax())], texts[int(holes.argmax())]
         if len(self.words) <= MOST_CATEGORIES:
             self.words.update(dict.fromkeys(text for text in texts if not is_missing(text)))
-        if self._seen is not None and table.has_identifier_name(self.name):
+        if self._seen is not None and has_identifier_name(self.name):
             before = len(self._seen)
             given = [text for text in texts if not is_missing(text)]
             self._seen.update(given)
             self._seen = self._seen if len(self._seen) == before + len(given) else None
         if not holes.all():
-            self._numbering.see(values[~holes, None])
+            self._numbering.update(values[~holes, None])
         self.rows += len(texts)
         return holes
 
@@ -209,9 +192,9 @@ class Found:
     @property
     def is_identifier(self) -> bool:
         """Whether it counts the rows or names them: by another word for each, or another value under such a name."""
-        if self.rows < table.FEWEST or (self.first_word is not None and is_date(self.first_word[1])):
+        if self.rows < FEWEST or (self.first_word is not None and is_date(self.first_word[1])):
             return False
-        names = table.has_identifier_name(self.name) and self._seen is not None
+        names = has_identifier_name(self.name) and self._seen is not None
         if self.first_word is not None:
             return names or (self.has_categories and len(self.words) == self.rows)
         return bool(self._numbering.counts[0] or (names and self._numbering.whole[0]))
@@ -234,11 +217,10 @@ class Survey:
 
 def survey_columns(file: FeatureFile, missing: str | None, categories: str | None, keep: Sequence[str]) -> Survey:
     """Read a table once; refuse the first hole without `missing` and the first word without `categories`."""
-    names = file.names or tuple(str(k) for k in range(file.width))
-    found = [Found(name) for name in names]
+    found = [ColumnSummary(name) for name in file.names or map(str, range(file.width))]
     holes: list[NDArray[np.bool_]] = []
     for block in file.cells():
-        some = [one.see(column, block.where) for one, column in zip(found, block.columns, strict=True)]
+        some = [one.update(column, block.where) for one, column in zip(found, block.columns, strict=True)]
         holes.append(np.stack(some) if missing == "drop" else np.zeros((file.width, len(block.where)), dtype=bool))
     named = file.names is not None  # of a matrix without names every column stays
     going = tuple(one.name for one in found if named and one.is_identifier and one.name not in keep)
@@ -246,9 +228,8 @@ def survey_columns(file: FeatureFile, missing: str | None, categories: str | Non
     places = tuple(k for k, one in enumerate(found) if one.name not in {*going, *empty})
     kept = [found[k] for k in places]
     for one in kept:
-        where = f"{file.source}, {file.unit} "
         if one.first_word is not None and (categories is None or not one.has_categories):
-            raise cell_error(f"{where}{one.first_word[0]}, column {one.name!r}", one.first_word[1])
+            raise cell_error(file.place(one.first_word[0], one.name), one.first_word[1])
         if one.first_word is not None and len(one.words) > MOST_CATEGORIES:
             raise ValueError(
                 f"{file.source}, column {one.name!r} has more than {MOST_CATEGORIES} different words, such as "
@@ -256,7 +237,7 @@ def survey_columns(file: FeatureFile, missing: str | None, categories: str | Non
                 "drop it"
             )
         if one.first_hole is not None and missing is None:
-            raise cell_error(f"{where}{one.first_hole[0]}, column {one.name!r}", one.first_hole[1])
+            raise cell_error(file.place(one.first_hole[0], one.name), one.first_hole[1])
     complete = ~np.concatenate([block[list(places)].any(axis=0) for block in holes])
     return Survey(
         tuple(one.name for one in kept),
@@ -268,49 +249,28 @@ def survey_columns(file: FeatureFile, missing: str | None, categories: str | Non
     )
 
 
-# Prepared file --------------------------------------------------------------------------------------------------------
-# A features file for a model whose dataset had holes and words: its rows are prepared as the training rows were.
-
-
-def open_prepared_file(head: Head, preparation: Preparation, labels: str | None, rows: int | None) -> FeatureFile:
-    """The file, its holes and words turned into numbers as was learned from training rows."""
-    file = head.open(Wanted(labels, preparation.names, rows, loose=True))
-    return replace(
-        file,
-        width=len(preparation.features),
-        names=preparation.features,
-        blocks=lambda: _prepared_blocks(file, preparation),
-    )
-
-
-def _prepared_blocks(file: FeatureFile, preparation: Preparation) -> Iterator[Block]:
+def prepared_blocks(file: FeatureFile, preparation: Preparation) -> Iterator[Block]:
+    """The rows of a file, opened with holes and words allowed, prepared as the training rows were."""
     names, categories = preparation.names, [column.categories for column in preparation.columns]
     new: dict[str, dict[str, None]] = {}
     for cells in file.cells():
-        raw = raw_numbers(cells, file.source, file.unit, names, categories)
-        _check_whole(file, preparation, cells, raw)
-        for k, name in enumerate(names):
-            if categories[k] is not None and np.isnan(raw[:, k]).any():
-                texts = column_texts(cells.columns[k])
-                found = (texts[row] for row in np.flatnonzero(np.isnan(raw[:, k])))
-                new.setdefault(name, {}).update(dict.fromkeys(text for text in found if not is_missing(text)))
+        raw = encode_cells(file, cells, names, categories)
+        for k, column in enumerate(preparation.columns):
+            holes = np.flatnonzero(np.isnan(raw[:, k]))
+            if len(holes) and column.categories is not None:
+                texts = _column_texts(cells.columns[k])
+                found = (texts[row] for row in holes if not is_missing(texts[row]))
+                new.setdefault(column.name, {}).update(dict.fromkeys(found))
+            elif len(holes) and column.fill is None:
+                raise ValueError(
+                    f"{file.place(cells.where[holes[0]], column.name)}: found nothing, and the model was fitted on "
+                    "rows without holes: fill it in, or fit it on a dataset made with --missing mean"
+                )
         yield Block(preparation.apply(raw), cells.ids, cells.labels)
     for name, words in new.items():
         if words:
             warnings.warn(
-                f"{file.source}: column {name!r} holds {list_values(words)}, which no training row did: it counts as none "
-                "of the categories",
+                f"{file.source}: column {name!r} holds {list_values(words)}, which no training row did: it counts as "
+                "none of the categories",
                 stacklevel=2,
-            )
-
-
-def _check_whole(file: FeatureFile, preparation: Preparation, cells: Cells, raw: NDArray[np.float32]) -> None:
-    """Refuse a hole that nothing was learned for."""
-    for k, column in enumerate(preparation.columns):
-        holes = np.isnan(raw[:, k])
-        if column.categories is None and column.fill is None and holes.any():
-            raise ValueError(
-                f"{file.source}, {file.unit} {cells.where[int(holes.argmax())]}, column {column.name!r}: found "
-                "nothing, and the model was fitted on rows without holes: fill it in, or fit it on a dataset made with "
-                "--missing mean"
             )

@@ -6,7 +6,7 @@ If something is wrong, a further, slow reading finds the line to blame. Rows wit
 from __future__ import annotations
 
 import csv
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import TextIO, TypeAlias
@@ -15,21 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.features import (
-    TRUTH,
-    Block,
-    Cells,
-    Columns,
-    FeatureFile,
-    Head,
-    Source,
-    Wanted,
-    block_rows,
-    cell_error,
-    choose_columns,
-    is_number,
-    parse_number,
-)
+from zskl.datasets.tables.cells import TRUTH, cell_error, is_number, parse_number
+from zskl.datasets.tables.features import Block, Cells, Columns, FeatureFile, Head, Wanted, block_rows, choose_columns
+from zskl.datasets.tables.source import Source
 
 SUFFIXES = (".csv", ".tsv")
 Record: TypeAlias = tuple[int, list[str]]  # the number of its last line, and its cells
@@ -71,14 +59,12 @@ def _open(path: Source, header: list[str], named: bool, row: Record | None, want
                 "model"
             )
         wanted = Wanted(wanted.labels, None, loose=wanted.loose)
-    words = (
-        [] if row is None else [name for name, cell in zip(header, row[1], strict=False) if parse_number(cell) is None]
-    )
+    first = [] if row is None else row[1]
+    words = [name for name, cell in zip(header, first, strict=False) if parse_number(cell) is None]
     columns = choose_columns(path, header, wanted, words)
     if row is None:
         raise ValueError(f"{path} has a line of column names and no rows: expected a line per row")
-    if len(row[1]) != len(header):
-        raise ValueError(f"{path}, line {row[0]} has {len(row[1])} cells: expected {len(header)}, as in the first line")
+    check_width(path, row, len(header))
     return FeatureFile(
         path,
         len(columns.features),
@@ -102,6 +88,12 @@ def read_lines(path: Source) -> Generator[Record]:
             raise ValueError(f"{path}, line {reader.line_num} is not CSV ({error}): look for a stray quote") from None
 
 
+def check_width(path: Source, record: Record, width: int) -> None:
+    """Refuse a line of another length than the first."""
+    if len(record[1]) != width:
+        raise ValueError(f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line")
+
+
 def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Cells]:
     """Rows as they stand in the file; a line of another length, or without a label, is refused."""
     records = read_lines(path)
@@ -111,9 +103,7 @@ def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iter
         for record in some:
             _check_line(path, columns, width, record)
         table = list(zip(*(cells for _, cells in some), strict=True))
-        ids, labels = (
-            None if k is None else [cell.strip() for cell in table[k]] for k in (columns.ids, columns.labels)
-        )
+        ids, labels = (_strip(None if k is None else table[k]) for k in (columns.ids, columns.labels))
         yield Cells([table[k] for k in columns.features], [number for number, _ in some], ids, labels)
 
 
@@ -146,7 +136,8 @@ def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Ite
                 if look_at_ends and _has_empty_cell(frame, width - 1):
                     explain_error(path, columns, width, named)
                     look_at_ends = False
-                yield Block(X, _column_texts(frame, columns.ids), _column_texts(frame, columns.labels))
+                ids, labels = (_strip(None if k is None else frame[k]) for k in (columns.ids, columns.labels))
+                yield Block(X, ids, labels)
         except pd.errors.ParserError as error:
             explain_error(path, columns, width, named)
             raise ValueError(f"{path} is not CSV that can be read ({error}): look for a stray quote") from None
@@ -167,11 +158,9 @@ def explain_error(path: Source, columns: Columns, width: int, named: bool) -> No
 
 
 def _check_line(path: Source, columns: Columns, width: int, record: Record) -> None:
-    number, cells = record
-    if len(cells) != width:
-        raise ValueError(f"{path}, line {number} has {len(cells)} cells: expected {width}, as in the first line")
-    if columns.labels is not None and not cells[columns.labels].strip():
-        raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
+    check_width(path, record, width)
+    if columns.labels is not None and not record[1][columns.labels].strip():
+        raise ValueError(f"{path}, line {record[0]} has no label: give each row a class, or leave the row out")
 
 
 def _parse_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
@@ -193,8 +182,8 @@ def _has_empty_cell(frame: pd.DataFrame, position: int | None) -> bool:
     return position is not None and any(not text.strip() for text in frame[position].tolist())
 
 
-def _column_texts(frame: pd.DataFrame, position: int | None) -> list[str] | None:
-    return None if position is None else [text.strip() for text in frame[position].tolist()]
+def _strip(texts: Iterable[str] | None) -> list[str] | None:
+    return None if texts is None else [text.strip() for text in texts]
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 // The answers for all rows of a file: how many rows of each class, and the answers as a CSV file.
-import { newest } from "./api.js";
+import { latestOnly } from "./api.js";
 import { badge, bar, counted, el, named } from "./elements.js";
 import { predicted } from "./sources.js";
 import { failed } from "./states.js";
@@ -22,7 +22,7 @@ export function csvOf(lines) {
 export const batch = ({ limits, features }, source) =>
   source.whole ? source.count : Math.max(1, Math.min(500, limits.rows, Math.floor(limits.json_values / features)));
 
-// A row that cannot be answered is told as such, and the others are answered.
+// A row that cannot be answered says so, and the others are answered.
 export async function answersOf(source, start, end, options, signal) {
   try {
     return await predicted(source, start, end, options, signal);
@@ -78,11 +78,11 @@ function counts(answers, kind) {
 export function allAnswers(context, options) {
   const place = el("div", { class: "all" });
   let source = null;
-  const work = newest(async (signal, told) => {
+  const work = latestOnly(async (signal, report) => {
     const [mine, step, asked] = [source, batch(context.model, source), { top: 1, ...options() }];
     const found = [];
     for (let start = 0; start < mine.count; start += step) {
-      told(start, mine.count);
+      report(start, mine.count);
       found.push(...(await answersOf(mine, start, Math.min(start + step, mine.count), asked, signal)));
     }
     return found;

@@ -12,7 +12,7 @@ const value = (attribute, number_) =>
       : number(number_);
 
 // The values of two classes, in words where these differ.
-function told(attribute, one, degrees) {
+function attributeText(attribute, one, degrees) {
   const both = [one.value, one.value_against];
   const words = both.map((each) => (each === null ? "no description" : value(attribute, each)));
   if (!attribute || attribute.binary || both.includes(null) || !degrees) return words;
@@ -64,7 +64,7 @@ function bars(found, byName) {
     );
   const rows = found.attributes.map((one) => {
     const attribute = byClass(found) ? undefined : byName.get(one.attribute);
-    const words = told(attribute, one, degrees);
+    const words = attributeText(attribute, one, degrees);
     const values = same(one) ? `${words[0]} in both` : `${words[0]} against ${words[1]}`;
     const name = byClass(found) ? named(`${one.like ? "like" : "unlike"} ${one.attribute}`) : one.attribute;
     return line(attribute ? fullName(attribute) : name, values, one.contribution);
@@ -133,7 +133,7 @@ function comparing(prediction, against, row, classes, chosen) {
   return field("Compare with", select, { class: "field inline" });
 }
 
-// `asked`: { row, label, photo, limit, against }. `chosen`: told the class to compare with, null for the second best.
+// `asked`: { row, label, photo, limit, against }. `chosen` gets the class to compare with, null for the second best.
 export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen) {
   const { model, classes } = context;
   const byName = new Map(model.attributes.map((one) => [one.name, one]));

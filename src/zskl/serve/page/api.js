@@ -80,9 +80,9 @@ export async function fillPicture(image, row) {
   }
 }
 
-// Only the newest of several requests counts: a new one aborts the one under way, whose promise then never settles
+// Only the latest of several requests counts: a new one aborts the one under way, whose promise then never settles
 // a view. `work` gets a signal and what the call was given; `stop` of what is returned aborts without a new one.
-export function newest(work) {
+export function latestOnly(work) {
   let control = null;
   const run = async (...given) => {
     control?.abort();

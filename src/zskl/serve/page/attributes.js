@@ -70,8 +70,8 @@ export function attributeList(description) {
     }
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
-      const told = changed ? `${changed} of ${members.length} set` : String(members.length);
-      count.textContent = (alone && chosen(description, members)?.label) || told;
+      const total = changed ? `${changed} of ${members.length} set` : String(members.length);
+      count.textContent = (alone && chosen(description, members)?.label) || total;
       node.classList.toggle("changed", changed > 0);
     };
     return { node, sync };

@@ -1,5 +1,5 @@
 // The rows of the data that match the description best, as pictures or as cards.
-import { call, newest } from "./api.js";
+import { call, latestOnly } from "./api.js";
 import { badge, el, field, human, later, link, named, onlyPictures, picture, score as written, thing, things, wordy } from "./elements.js";
 import { empty, failed, waiting } from "./states.js";
 import { describedMarking } from "./teach.js";
@@ -19,11 +19,11 @@ function summary(rows) {
   const counts = new Map();
   for (const { class: name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
   const most = [...counts].sort((a, b) => b[1] - a[1]);
-  const told = most
+  const counts = most
     .slice(0, 4)
     .map(([name, count]) => `${count} × ${human(name)}`)
     .join(", ");
-  return `Of these ${rows.length}: ${told}${most.length > 4 ? " and others" : ""}.`;
+  return `Of these ${rows.length}: ${counts}${most.length > 4 ? " and others" : ""}.`;
 }
 
 export function bestMatches(description, context, startFrom) {
@@ -90,7 +90,7 @@ export function bestMatches(description, context, startFrom) {
     }
   };
 
-  const ask = newest(async (signal) => {
+  const ask = latestOnly(async (signal) => {
     const body = { ...description.body(), class: marks?.target(), top, part: part.value || null, pictures: pictured.checked };
     return (await call("rank", { method: "POST", body, signal })).rows;
   });

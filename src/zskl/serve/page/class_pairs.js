@@ -63,7 +63,7 @@ export function classPairs(context) {
     const names = new Set(hits.map((one) => one.name));
     return (pairs ?? []).filter(({ classes }) => classes.some((name) => names.has(name)));
   };
-  const told = ({ mistaken: [left, right], rows, share: part }) => {
+  const mistakes = ({ mistaken: [left, right], rows, share: part }) => {
     const ways = [
       left > 0 && `${left} of ${rows[0]} on the left are taken for the right`,
       right > 0 && `${right} of ${rows[1]} on the right for the left`,
@@ -74,7 +74,7 @@ export function classPairs(context) {
   const draw = (hits, shown) => {
     const found = matching(hits).slice(0, shown);
     list.replaceChildren(
-      ...found.map((pair) => el("li", {}, sideBySide(pair.classes, pair.differ, told(pair), context))),
+      ...found.map((pair) => el("li", {}, sideBySide(pair.classes, pair.differ, mistakes(pair), context))),
     );
   };
   return { node: place, draw, total: (hits) => matching(hits).length, take: (found) => (pairs = found) };

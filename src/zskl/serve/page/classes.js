@@ -1,5 +1,5 @@
 // The view Classes: photos of all classes, the same as a table, pairs that are mistaken, a map; and one class in detail.
-import { call, classPath, newest } from "./api.js";
+import { call, classPath, latestOnly } from "./api.js";
 import { details } from "./class_details.js";
 import { classMap } from "./class_map.js";
 import { classPairs } from "./class_pairs.js";
@@ -88,7 +88,7 @@ export function classes(section, context) {
     place.querySelectorAll("tr, li")[before]?.querySelector("a").focus();
   });
 
-  const ask = newest((signal, name) => call(classPath(name), { signal }));
+  const ask = latestOnly((signal, name) => call(classPath(name), { signal }));
   let figures = () => {}; // shows the figures of test rows in the panel, when they come
   const nothing = () => {
     chosen = null;

@@ -1,6 +1,6 @@
 // The view Classify: photos or rows, their answers, why, and the balance of trained and new classes.
 import { allAnswers, answersOf } from "./all_answers.js";
-import { call, newest } from "./api.js";
+import { call, latestOnly } from "./api.js";
 import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
@@ -61,7 +61,7 @@ export function classify(section, context) {
     }
   };
 
-  const askAnswers = newest(async (signal) => {
+  const askAnswers = latestOnly(async (signal) => {
     const { source, start, end } = shown;
     return answersOf(source, start, end, { top: 1, ...common() }, signal);
   });
@@ -93,7 +93,7 @@ export function classify(section, context) {
     tell();
   };
 
-  const askOne = newest(async (signal) => {
+  const askOne = latestOnly(async (signal) => {
     const mine = shown;
     const explain =
       model.explains &&

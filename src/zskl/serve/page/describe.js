@@ -1,5 +1,5 @@
 // The view Describe: invent a class by its attributes, in words or in a sentence, and watch what fits.
-import { call, classPath, newest } from "./api.js";
+import { call, classPath, latestOnly } from "./api.js";
 import { attributeList, isFew } from "./attributes.js";
 import { chips } from "./chips.js";
 import { Description } from "./description.js";
@@ -26,7 +26,7 @@ export function describe(section, context) {
   const [wordy, type] = inWords(description);
   const offered = bySentence ? null : examples(description, context.model.examples, type);
   const shared = inAddress(description);
-  const told = el("div");
+  const message = el("div");
   const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
@@ -38,7 +38,7 @@ export function describe(section, context) {
       description.start === null ? "" : `=${description.start}`,
     );
 
-  const ask = newest((signal, name) => call(classPath(name), { signal }));
+  const ask = latestOnly((signal, name) => call(classPath(name), { signal }));
   const startFrom = async (name, editing = false) => {
     fault.replaceChildren();
     if (name === null) {
@@ -124,7 +124,7 @@ export function describe(section, context) {
       `Say what a class looks like. You see the classes and the ${thing.many} that fit, even if such a class is new to the model.`,
     ),
     offered ?? "",
-    told,
+    message,
     bySentence ? "" : el("div", { class: "panel said" }, wordy),
     kept,
     el(
@@ -137,10 +137,10 @@ export function describe(section, context) {
   // What an address says: a shared one, or one that was looked at before.
   const open = async (hash) => {
     const { start, editing: edits, sentence, pairs, unknown } = read(hash, attributes);
-    told.replaceChildren();
+    message.replaceChildren();
     if (unknown.length) {
       const words = `This link also sets what the model does not have: ${unknown.slice(0, 10).join(", ")}.`;
-      told.replaceChildren(el("p", { class: "note fault", role: "alert" }, words));
+      message.replaceChildren(el("p", { class: "note fault", role: "alert" }, words));
     }
     shared.restoring();
     if (start !== null) await startFrom(start, edits);

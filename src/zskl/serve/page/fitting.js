@@ -1,6 +1,6 @@
 // The classes that fit the description, as cards: their best photos, how well they fit, and why. And what the
 // description would be as a class: what it would win, and the class that it may be already.
-import { call, newest } from "./api.js";
+import { call, latestOnly } from "./api.js";
 import { fullName } from "./controls.js";
 import { badge, bar, el, human, later, link, named, picture, share, things } from "./elements.js";
 import { levelOf } from "./levels.js";
@@ -17,12 +17,12 @@ export function fittingClasses(description, context) {
   const attributes = new Map(context.model.attributes.map((one) => [one.name, one]));
 
   const card = (one) => {
-    const told = ({ attribute, value }) => {
+    const reason = ({ attribute, value }) => {
       const about = attributes.get(attribute);
       if (about.binary) return `${value > 0.5 ? "" : "not "}${fullName(about)}`;
       return `${fullName(about)} – ${levelOf(about, value)}`; // as the class has it
     };
-    const why = one.why.map(told);
+    const why = one.why.map(reason);
     const photos = one.rows.filter((row) => row.picture).map((row) => picture(row, ""));
     return el(
       "li",
@@ -37,7 +37,7 @@ export function fittingClasses(description, context) {
       ),
     );
   };
-  const ask = newest((signal) =>
+  const ask = latestOnly((signal) =>
     call("fits", { method: "POST", body: { ...description.body(), top: CARDS, replaces: edited() }, signal }),
   );
   const edited = () => {

@@ -1,5 +1,5 @@
 // Choose rows of the loaded data, or files of your own; a page of them at a time.
-import { call, newest } from "./api.js";
+import { call, latestOnly } from "./api.js";
 import { classOf, classSelect, counted, el, field, fresh, onlyPictures, thing, things, wordy } from "./elements.js";
 import { readFile } from "./files.js";
 import { isPhoto, readPhotos } from "./photo_files.js";
@@ -42,7 +42,7 @@ export function rowPicker(context, picked) {
     on.disabled = start + PAGE >= total;
     pager.hidden = false;
   };
-  const rows = newest(async (signal) => {
+  const rows = latestOnly(async (signal) => {
     const query = { count: PAGE, class: classOf(kind), part: part.value, pictures: pictured.checked };
     if (wanted === null) return call("rows", { query: { ...query, start }, signal });
     try {
@@ -79,7 +79,7 @@ export function rowPicker(context, picked) {
     const words = count > 1 ? `Reading photo ${done + 1} of ${count} …` : "Reading the photo …";
     message.replaceChildren(el("p", { class: "quiet" }, words));
   };
-  const read = newest((signal, chosen) => {
+  const read = latestOnly((signal, chosen) => {
     if (chosen.every(isPhoto)) return readPhotos(chosen, context.model, signal, progress);
     if (chosen.length === 1) return readFile(chosen[0], context.model);
     throw new Error("Choose photos, or one file of numbers.");

@@ -1,5 +1,5 @@
 // A description in words: what the service understands is set, and can be changed or undone like anything else.
-import { call, newest } from "./api.js";
+import { call, latestOnly } from "./api.js";
 import { fullName } from "./controls.js";
 import { el, field } from "./elements.js";
 import { failed } from "./states.js";
@@ -8,7 +8,7 @@ import { failed } from "./states.js";
 export function inWords(description) {
   const input = el("input", { autocomplete: "off", maxlength: 2000, required: true });
   const told = el("div", { role: "status" });
-  const ask = newest((signal, text) => call("words", { method: "POST", body: { text }, signal }));
+  const ask = latestOnly((signal, text) => call("words", { method: "POST", body: { text }, signal }));
   const form = el(
     "form",
     { class: "row inwords" },

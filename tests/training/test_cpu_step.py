@@ -1,32 +1,21 @@
 """The quick step in buffers, against the plain objective; the compiled update, against the one in blocks."""
 
-import json
-import logging
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import textbook
-import tolerances
 from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, assert_close
 from training_batches import SHAPES, VARIANTS, lone, make_batch, settings_of
-from zskl import ZeroShotKernelClassifier, selection
-from zskl._arrays import to_numpy
+from zskl import ZeroShotKernelClassifier
 from zskl.estimators import kernel_classifier
-from zskl.estimators.kernel_classifier import StackMoment, fit_stack
 from zskl.kernels import Gaussian, Kernel
-from zskl.metrics.seen_unseen import Sides, gaps_from_best, row_gaps
-from zskl.training import _fast_steps, solver
-from zskl.training._fast_steps import CpuStep
+from zskl.training import _cpu_step, solver
+from zskl.training._cpu_step import CpuStep
 from zskl.training.objective import BALANCES, LOSSES, Objective
-
-# Cpu step -------------------------------------------------------------------------------------------------------------
 
 
 def quick(objective, batch, dtype=np.float64):
@@ -129,16 +118,16 @@ def test_a_kernel_may_hand_back_what_it_was_given(exponential):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("square", [True, False])
 def test_the_compiled_update_does_the_same_operations(square, dtype):
-    walk = solver.compiled_update()
+    walk = _cpu_step.compiled_update()
     if walk is None:
         pytest.skip("numba is not installed (extra 'fast'): blocks are used")
     rng = np.random.default_rng(0)
-    w, v, g, g2 = (rng.standard_normal(solver.BLOCK + 17).astype(dtype) for _ in range(4))
+    w, v, g, g2 = (rng.standard_normal(_cpu_step.BLOCK + 17).astype(dtype) for _ in range(4))
     v, g2 = np.abs(v) * dtype(1e-3), g2 * g2
     constants = [dtype(number) for number in (3e-4, 0.99, 1 - 0.99, 1e-6)]
     mine, theirs = [w.copy(), v.copy()], [w.copy(), v.copy()]
     walk(*mine, g.copy(), g2, square, *constants)
-    solver.update_in_blocks(*theirs, g.copy(), g2, square, *constants)
+    _cpu_step.update_in_blocks(*theirs, g.copy(), g2, square, *constants)
     for found, expected in zip(mine, theirs, strict=True):  # single operations on single entries: no order to differ in
         np.testing.assert_array_equal(found, expected)
     assert (mine[0] != w).all()
@@ -149,7 +138,7 @@ def test_an_update_without_numba_is_used_and_equal(monkeypatch):
     W, gradient = rng.standard_normal((2, 1, 200, 200)).astype(np.float32)
     V = W * W
     ends = []
-    for walk in (solver.compiled_update, lambda: None):
+    for walk in (_cpu_step.compiled_update, lambda: None):
         monkeypatch.setattr(solver, "compiled_update", walk)
         w, v = W.copy(), V.copy()
         solver.make_update(w, v, 0.9, 1e-6)(gradient.copy(), None, 1e-3)
@@ -192,14 +181,13 @@ def test_a_step_allocates_nothing_of_the_size_of_the_projection(shape, kernel):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < W.nbytes, f"{peak} bytes in a step for a W of {W.nbytes}"
-    bound = 40 * n * C * 4 + 8 * solver.BLOCK  # small arrays (n, C), and the block of an update without numba
+    bound = 40 * n * C * 4 + 8 * _cpu_step.BLOCK  # small arrays (n, C), and the block of an update without numba
     assert peak < bound + 20_000, f"{peak} bytes"
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_fit_through_buffers_is_the_fit_of_the_plain_step(loss, monkeypatch):
     from zskl import datasets
-    from zskl.estimators import kernel_classifier
 
     data = datasets.load("digits")
     rows = data.parts["trainval"][::8]
@@ -251,7 +239,7 @@ def test_an_update_of_arrays_that_do_not_lie_by_rows_is_refused():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("terms", [1, 2])
 def test_the_compiled_loss_is_the_plain_one(terms, dtype):
-    if _fast_steps.compile_squared_loss() is None:
+    if _cpu_step.compile_squared_loss() is None:
         pytest.skip("numba is not installed (extra 'fast'): single passes are used")
     rng = np.random.default_rng(0)
     n, C = 5, 7
@@ -259,116 +247,11 @@ def test_the_compiled_loss_is_the_plain_one(terms, dtype):
     weights = tuple(rng.random((2, C)).astype(dtype))
     objective = Objective(Gaussian(0.8))
     found, expected = (
-        _fast_steps.Slopes(objective, weights, n, C, large)(t.copy(), codes, 0.2)
-        for large in (_fast_steps.WORTH_COMPILING, 0)
+        _cpu_step.Slopes(objective, weights, n, C, large)(t.copy(), codes, 0.2)
+        for large in (_cpu_step.WORTH_COMPILING, 0)
     )
     bound = SUMS.double if dtype is np.float64 else SUMS.single
     for mine, theirs in list(zip(found, expected, strict=True))[: 2 + terms]:
         assert_close(mine, theirs, bound)
     with pytest.raises(AssertionError):  # the class of a row is another one
         assert_close(found[1], np.roll(expected[1], 1, axis=1), bound)
-
-
-# Fused ----------------------------------------------------------------------------------------------------------------
-# The fused step for GPUs, by Triton's interpreter where there is none; and a stack that is split by free memory.
-#
-# On a GPU itself: tests/training/test_cuda.py.
-
-SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
-
-
-def test_the_fused_step_is_the_plain_one():
-    pytest.importorskip("torch", reason="PyTorch is not installed: the fused step of GPUs")
-    pytest.importorskip("triton", "3.9", reason="Triton 3.9 is not installed; older interpreters fail with NumPy 2.5")
-    script = Path(tolerances.__file__).with_name("interpreted.py")
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    found = json.loads(ended.stdout)
-    assert max(found.pop("a planted fault")) > SUMS.single
-    assert len(found) == 27
-    far = {case: differences for case, differences in found.items() if not max(differences) < SUMS.single}
-    assert not far, "objective, W or V of the fused step differ from the plain step's"
-
-
-def problem():
-    rng = np.random.default_rng(0)
-    Y = rng.standard_normal((8, 6))
-    y = np.arange(120) % 6
-    X = Y[y] @ rng.standard_normal((6, 12)) + 0.3 * rng.standard_normal((120, 12))
-    return X.astype(np.float32), y, {k: Y[k] for k in range(8)}
-
-
-def limited(monkeypatch, members):
-    """As if a GPU had room for so many members."""
-    each = 4 * (kernel_classifier.MATRICES * 12 * 6 + kernel_classifier.IMAGES * 12 * 6)
-    monkeypatch.setattr(
-        kernel_classifier, "free_gpu_memory", lambda array: int((members + 0.5) * each / kernel_classifier.SHARE)
-    )
-
-
-def test_a_stack_is_split_by_the_memory_that_is_free(monkeypatch, caplog):
-    estimator = ZeroShotKernelClassifier(epochs=3, random_state=0)
-    whole = fit_stack(estimator, SETTINGS, *problem())
-    limited(monkeypatch, 2)
-    seen = []
-    with caplog.at_level(logging.WARNING, "zskl"):
-        parts = fit_stack(estimator, SETTINGS, *problem(), lambda now: seen.append((now.first, len(now.objective))))
-    for found, expected in zip(parts, whole, strict=True):
-        assert found.sigma == expected.sigma
-        assert_close(found.projection_, expected.projection_, FIT.single)
-    with pytest.raises(AssertionError):  # a member in another's place
-        assert_close(parts[0].projection_, whole[2].projection_, FIT.single)
-    assert [part for i, part in enumerate(seen) if i == 0 or part != seen[i - 1]] == [(0, 2), (2, 2), (4, 1)]
-    assert "5 projections of 12 × 6, on 120 rows, do not fit into the 0.0 GiB" in caplog.text
-    assert "training 2 at a time" in caplog.text
-
-
-def test_memory_for_less_than_one_member_still_tries_one(monkeypatch):
-    limited(monkeypatch, 0)
-    members = fit_stack(ZeroShotKernelClassifier(epochs=1, random_state=0), SETTINGS[:2], *problem())
-    assert all(member.diverged_ is None for member in members)
-
-
-def test_members_of_a_stack_are_judged_together_as_each_alone(monkeypatch):
-    X, y, table = problem()
-    alike = ZeroShotKernelClassifier(epochs=2, random_state=0)
-    members = fit_stack(alike, SETTINGS, X, y, table)
-    members[3].projection_ = np.full_like(members[3].projection_, np.nan)
-    W = np.stack([member.projection_ for member in members])
-    scaled = members[0]._scale_rows(X)
-    question = members[0]._question(scaled, members[0].signature_table_)
-    is_seen = np.arange(8) < 5
-    monkeypatch.setattr(kernel_classifier, "AT_ONCE", 2 * 120 * 8)  # two members at a time
-    best = StackMoment(members, W).best_scores(scaled, question, Sides(y, is_seen, scaled))
-    *found, finite = gaps_from_best(to_numpy(best))
-    assert finite.all(axis=1).tolist() == [True, True, True, False, True]
-    for k in np.flatnonzero(finite.all(axis=1)):
-        scores = members[k].compatibility(X)
-        for mine, other in zip(found, row_gaps(scores, y, is_seen), strict=True):
-            np.testing.assert_allclose(mine[k], other, rtol=0, atol=SUMS.single)
-    assert distance(found[0][0], found[0][4]) > 10 * SUMS.single  # members differ
-
-
-def distance(one, other):
-    return np.abs(one - other).max()
-
-
-def test_a_split_search_finds_what_a_whole_one_finds(monkeypatch):
-    """Through `_fit_together`, as on a GPU, where settings that differ in epochs are one member at several times."""
-    X, y, table = problem()
-    monkeypatch.setattr(
-        ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *kernel_classifier.STACKABLE)
-    )
-    grid = {"sigma": [0.7, 0.9, 1.1], "epochs": [1, 2, 3]}
-    estimator = ZeroShotKernelClassifier(random_state=0)
-    folds = selection.folds(y)
-    found = []
-    for members in (None, 2):
-        if members:
-            limited(monkeypatch, members)
-        found.append(selection.search(estimator, X, y, table, grid, folds))
-    one_row = 1.01 / 20 / 2  # of the 20 of each of two classes held out: one at a border may change sides
-    np.testing.assert_allclose(found[0].zsl, found[1].zsl, rtol=0, atol=one_row)
-    assert np.ptp(found[0].zsl, axis=0).max() > 2 * one_row, (
-        "all settings are alike: one in another's place would not be noticed"
-    )

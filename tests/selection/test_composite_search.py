@@ -24,13 +24,13 @@ from zskl import (
     metrics,
     selection,
 )
+from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.methods import build, find, split_grid
-from zskl.selection import method_search
-from zskl.selection.class_folds import is_pipeline, prepare_material
-from zskl.selection.method_search import divide_grid
+from zskl.selection.class_folds import is_pipeline, prepare_fold_data, transform_folds
+from zskl.selection.composite_search import divide_grid
 from zskl.selection.tuning import default_grid_of
 
-# Committee search -----------------------------------------------------------------------------------------------------
+# Committee search
 
 DATA = datasets.make_synthetic(12, 4, 15, 10, 6, noise=0.9)
 TRAINING = (*DATA.samples("trainval"), DATA.signatures)
@@ -52,7 +52,7 @@ def found():
 
 
 def test_members_are_those_that_searches_of_their_own_pick(found):
-    for name, member in committee(device=None)._hired():
+    for name, member in committee(device=None)._clone_members():
         grid = {key.partition("__")[2]: values for key, values in GRID.items() if key.startswith(name)}
         alone = selection.search(member, *TRAINING, grid, FOLDS)
         picked = [alone.pick(scoring).setting for scoring in ("zsl", "gzsl")]
@@ -81,7 +81,7 @@ def test_figures_are_those_of_committees_fitted_on_the_folds(found):
             assert found.gzsl[place, number] == pytest.approx(metrics.harmonic_mean(*sides), rel=1e-9)
 
 
-def test_tuning_fits_calibrates_and_practises(found):
+def test_tuning_a_committee_fits_and_calibrates_it(found):
     tuned = selection.tune(committee(), *TRAINING, GRID, FOLDS, scoring="gzsl", engine=None)
     assert tuned.best == found.pick("gzsl").setting
     model = tuned.model
@@ -97,12 +97,12 @@ def test_tuning_fits_calibrates_and_practises(found):
     assert adapted.temperatures_["unseen"] == pytest.approx(factor * entry["temperatures"]["unseen"], rel=1e-9)
     assert adapted.untaught_["calibration"] == model.calibration_
     taught = model.add_examples(X, y)  # of every unseen class
-    entry = model.named_members_.means._practised(np.median(np.unique(y, return_counts=True)[1]))
+    entry = nearest_example_entry(model.practice_, np.median(np.unique(y, return_counts=True)[1]))
     assert taught.calibration_ == pytest.approx(factor * entry["calibration"], rel=1e-9)
     assert taught.remove_examples().calibration_ == model.calibration_
 
 
-def test_the_practice_of_a_committee_sees_the_other_members():
+def test_few_shot_settings_of_a_committee_see_the_other_members():
     """The bench of a fold scores as the committee does, in units of the scores of class means."""
     X, y, table = TRAINING
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
@@ -160,7 +160,7 @@ def test_the_default_grid_is_that_of_its_members():
     assert same == build("gaussian-softmax").get_params()
 
 
-# Pipelines ------------------------------------------------------------------------------------------------------------
+# Pipelines
 # Pipelines in selection: transformers learn from the training rows of each fold, and the last step is searched.
 
 X, y, TABLE = TRAINING_small_search
@@ -257,15 +257,13 @@ def test_no_validation_row_reaches_what_a_fold_trains_on():
     changed = X.copy()
     changed[FOLDS_small_search[0].validation] *= 1000
     before, after = (
-        method_search.transform_folds(prepare_material(pipeline(), rows, y, TABLE, FOLDS_small_search[:1])).prepared[0]
+        transform_folds(prepare_fold_data(pipeline(), rows, y, TABLE, FOLDS_small_search[:1])).transformed[0]
         for rows in (X, changed)
     )
     np.testing.assert_array_equal(before[0], after[0])
     assert not np.array_equal(before[1], after[1])
     changed[FOLDS_small_search[0].train[0]] += 1
-    other = method_search.transform_folds(
-        prepare_material(pipeline(), changed, y, TABLE, FOLDS_small_search[:1])
-    ).prepared[0][0]
+    other = transform_folds(prepare_fold_data(pipeline(), changed, y, TABLE, FOLDS_small_search[:1])).transformed[0][0]
     assert not np.array_equal(before[0], other)
 
 

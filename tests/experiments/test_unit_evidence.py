@@ -1,4 +1,4 @@
-"""Shots and unlabelled rows in units, records, comparisons and `zskl run`: results apart from the plain ones."""
+"""Shots and unlabelled rows in units, records and comparisons, with a method registered for all tests of this file."""
 
 import json
 from dataclasses import replace
@@ -29,10 +29,10 @@ def _teachable(monkeypatch):
 def record():
     with pytest.MonkeyPatch.context() as patch:
         registered(patch)
-        return units.run_unit(Unit("teachable", 3, tune=True, calibrate=True, **BOTH), DATA)
+        return Unit("teachable", 3, tune=True, calibrate=True, **BOTH).run(DATA)
 
 
-def test_a_unit_without_them_keeps_its_key_and_its_record(record):
+def test_unit_without_evidence_keeps_its_key_and_record(record):
     plain = Unit("teachable", 3, tune=True, calibrate=True)
     assert plain.key(DATA) == run_folder.unit_key(
         {
@@ -45,7 +45,7 @@ def test_a_unit_without_them_keeps_its_key_and_its_record(record):
     keys = [replace(plain, **{name: value}).key(DATA) for name, value in BOTH.items()]
     assert len({plain.key(DATA), *keys, replace(plain, shots=(1,)).key(DATA), record.key}) == 5
     assert record.key == replace(plain, shots=[5, 1, 1], unlabelled=["all", "unseen"]).key(DATA)
-    alone, other = timeless(units.run_unit(plain, DATA)), timeless(record)
+    alone, other = timeless(plain.run(DATA)), timeless(record)
     assert not {"taught", "adapted"} & set(alone)
     assert {**other, "key": alone["key"]} == {**alone, "taught": other["taught"], "adapted": other["adapted"]}
 
@@ -73,13 +73,13 @@ def test_test_rows_never_change_what_is_chosen(method):
     rows = np.concatenate([DATA.parts["test_seen"], DATA.parts["test_unseen"]])
     X[rows] = np.random.default_rng(0).normal(size=(len(rows), X.shape[1]))
     unit = Unit(method, 3, tune=True, calibrate=True, **BOTH)
-    one, other = (units.run_unit(unit, data) for data in (DATA, replace(DATA, X=X)))
+    one, other = (unit.run(data) for data in (DATA, replace(DATA, X=X)))
     assert (other.tune, other.calibration, other.config) == (one.tune, one.calibration, one.config)
     assert other.taught != one.taught
     assert other.adapted != one.adapted
 
 
-def test_a_comparison_has_columns_of_their_own(record):
+def test_comparison_has_columns_for_examples_and_unlabelled_rows(record):
     table = compare.compare([record, replace(record, method="other", taught=None, adapted=None)])
     names = ["zero-shot", "H", "calibrated H"]
     assert list(table.given) == [
@@ -87,17 +87,17 @@ def test_a_comparison_has_columns_of_their_own(record):
         "zero-shot, unlabelled unseen",
         *(f"{name}, unlabelled all" for name in names),
     ]
-    plain, given = table.parted()
+    plain, given = table.split()
     assert plain.figures == ("zero-shot", "unseen", "seen", "H", "calibrated H", "area", "seconds")
     assert ([row.labels["method"] for row in given.rows], len(plain.rows)) == (["teachable"], 2)
     first = table.rows[0].figures
     assert first["zero-shot"].mean == pytest.approx(100 * record.zsl.accuracy, rel=1e-12)
     assert first["H, 5 shots"].mean == pytest.approx(100 * record.taught[1].gzsl.harmonic, rel=1e-12)
-    assert compare.compare([replace(record, taught=None, adapted=None)]).parted()[1] is None
+    assert compare.compare([replace(record, taught=None, adapted=None)]).split()[1] is None
     assert "zero-shot, 1 shot mean" in table.to_text("csv").splitlines()[0].replace('"', "").replace("mean,", "mean\n")
 
 
-def test_a_plain_record_of_the_same_seed_does_not_hide_them(record):
+def test_plain_record_of_the_same_seed_does_not_hide_evidence(record):
     plain = replace(record, key="plain", taught=None, adapted=None)
     (row,) = compare.compare([plain, record]).rows
     assert (row.seeds, "H, 1 shot" in row.figures) == (1, True)
@@ -106,9 +106,9 @@ def test_a_plain_record_of_the_same_seed_does_not_hide_them(record):
     assert "synthetic, teachable: 'H, 1 shot' is left out, since 1 of 2 seeds have it" in table.notes
 
 
-def test_a_model_that_declines_is_marked_and_said(monkeypatch):
+def test_model_that_declines_to_adapt_is_marked(monkeypatch):
     monkeypatch.setattr(Teachable, "gain", False)
-    record = units.run_unit(Unit("teachable", 0, calibrate=True, **BOTH), DATA)
+    record = Unit("teachable", 0, calibrate=True, **BOTH).run(DATA)
     assert record.adapted[0].zsl.accuracy == record.zsl.accuracy
     assert record.adapted[1].gzsl_calibrated.harmonic == record.gzsl_calibrated.harmonic
     assert record.adapted[1].gzsl_calibrated.declined.startswith("no clear gain")
@@ -119,7 +119,7 @@ def test_a_model_that_declines_is_marked_and_said(monkeypatch):
     assert note.startswith("† synthetic, teachable: the model did not adapt and was scored as it was; no clear gain")
 
 
-def test_the_report_has_a_table_and_commands_for_them(record):
+def test_report_has_a_table_and_commands_for_evidence(record):
     *_, given = sections.protocol_tables(compare.compare([record]))
     assert (given.name, given.columns[3], given.columns[-1]) == (
         *("given", "zero-shot, 1 shot (%)", "calibrated H, unlabelled all (%)"),
@@ -140,12 +140,12 @@ def test_the_report_has_a_table_and_commands_for_them(record):
         ({"method": "teachable", "unlabelled": ("al",)}, r"unlabelled is 'al': expected one of unseen, all \(did you"),
     ],
 )
-def test_mistaken_units_are_refused(unit, words):
+def test_wrong_numbers_and_abilities_are_refused(unit, words):
     with pytest.raises(ValueError, match=words):
         Unit(seed=0, **unit)
 
 
-def test_the_command(tmp_path):
+def test_run_command_writes_results_after_examples(tmp_path):
     options = ("--method", "teachable", "--shots", "1", "--unlabelled", "unseen", "--unlabelled", "all")
     done = zskl("run", "digits", *options, "--json", str(tmp_path / "a.jsonl"))
     assert done.returncode == 0, done.stderr

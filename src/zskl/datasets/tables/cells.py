@@ -1,0 +1,110 @@
+"""What the text in a cell says: a number, a truth value, a date, a word, or nothing; and what to do about the last."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
+TRUTH = {"true": 1.0, "false": 0.0}
+LARGEST = float(np.finfo(np.float32).max)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+_DATE = re.compile(
+    rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{4}}|\d{{2}}))([T ]+{_CLOCK}.*)?|{_CLOCK}"
+)
+TOO_LARGE = (
+    f"is too large: features are kept as float32, whose largest number is {LARGEST:.2g}; give the column in another "
+    "unit, or drop it"
+)
+DATES = (
+    "a date is not a number: put what matters of it into columns of numbers, such as the month or the days since a "
+    "first day, and drop it"
+)
+_FILLED = (
+    "fill it in, or have the dataset made with missing='mean' (--missing mean), which takes the mean of training rows, "
+    "or missing='drop' (--missing drop), which leaves such rows out; in Python a SimpleImputer before the model does it"
+)
+_NAMED = (
+    "if the column holds the labels, say so with labels= (--labels), if it names the rows, call it 'id'; if it holds "
+    "categories, have the dataset made with categories='onehot' (--categories onehot), in Python put a OneHotEncoder "
+    "before the model; else repair or drop it"
+)
+
+
+def is_number(cell: str) -> bool:
+    """Whether the text is a finite number as people write it: 1_000, which Python takes, is not one."""
+    try:
+        return math.isfinite(float(cell)) and "_" not in cell
+    except ValueError:
+        return False
+
+
+def is_numeral(cell: str) -> bool:
+    """Whether the text is a number of any size, also infinity."""
+    try:
+        return not math.isnan(float(cell))
+    except ValueError:
+        return False
+
+
+def is_missing(cell: str) -> bool:
+    """Whether the text stands for a value that nobody knows."""
+    return cell.strip().lower() in MISSING
+
+
+def is_date(cell: str) -> bool:
+    """Whether the text is a date or a time of day."""
+    return _DATE.fullmatch(cell.strip()) is not None
+
+
+def parse_number(cell: str) -> float | None:
+    """The number that a cell says, within float32; NaN if it says nothing, None if it says something else."""
+    text = cell.strip()
+    if is_number(text):
+        value = float(text)
+        return value if abs(value) <= LARGEST else None
+    lower = text.lower()
+    return TRUTH.get(lower, math.nan if lower in MISSING else None)
+
+
+def parse_numbers(cells: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
+    """The numbers of a column, NaN where there is none, and the places of cells that say something else."""
+    try:
+        values = np.array([float(cell) for cell in cells])  # the usual case, and quick
+    except ValueError:
+        values = np.array([np.inf])
+    if (np.abs(values) <= LARGEST).all() and not any("_" in cell for cell in cells):
+        return values, []
+    found = [parse_number(cell) for cell in cells]
+    other = [place for place, value in enumerate(found) if value is None]
+    return np.array([math.nan if value is None else value for value in found]), other
+
+
+def advise(cell: str) -> str:
+    """What to do about a cell that is not a number: the end of a sentence that says what was found."""
+    if is_missing(cell):
+        return f"; {_FILLED}"
+    if is_date(cell):
+        return f"; {DATES}"
+    if is_numeral(cell) and "_" not in cell:  # infinity
+        return "; repair it, or leave out the row"
+    return f"{hint_decimal_comma(cell)}; {_NAMED}"
+
+
+def hint_decimal_comma(cell: object) -> str:
+    """What to say about a number with a decimal comma, or nothing."""
+    hint = " (numbers need a decimal point, not a comma: 1.5)"
+    return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
+
+
+def cell_error(where: str, cell: str) -> ValueError:
+    """The error for a cell that should hold a number. `where` names the file, the line and the column."""
+    found = repr(cell) if cell else "nothing"
+    if is_number(cell) or (is_numeral(cell) and "e" in cell.lower()):  # 1e39, 1e400
+        return ValueError(f"{where}: found {found}, which {TOO_LARGE}")
+    return ValueError(f"{where}: found {found}, expected a finite number{advise(cell)}")

@@ -1,0 +1,170 @@
+"""Where a table is read from: a file, a compressed file, standard input, or the first sheet of an Excel workbook."""
+
+from __future__ import annotations
+
+import atexit
+import csv
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+from zipfile import BadZipFile
+
+from zskl._files import is_special
+
+STANDARD_INPUT = "-"
+TEXTS = (".csv", ".tsv", ".txt")
+PACKINGS = (".gz", ".zst")
+WORKBOOKS = (".xlsx", ".xlsm")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file at `path`, which messages call `name`. `suffix` says what is in it, `packing` how it is compressed."""
+
+    path: Path
+    name: str
+    suffix: str
+    packing: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @contextmanager
+    def text(self) -> Iterator[TextIO]:
+        """The file as UTF-8 text. What is compressed is unpacked as it is read, never whole."""
+        try:
+            stream = _unpack(self) if self.packing else self.path.open("rb")
+            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as file:
+                yield file
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self} is not UTF-8 text ({error}): save it as CSV in UTF-8") from None
+        except (EOFError, OSError, zlib.error) as error:
+            # An error of the system, such as no permission, has a number; one of a damaged file has none.
+            if not self.packing or getattr(error, "errno", None) is not None:
+                raise
+            raise ValueError(f"{self} is not a whole {self.packing} file ({error}): write it again") from None
+
+
+def find_source(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
+    """The table at `path`, which must be of one of these kinds; "-" is standard input, as CSV."""
+    if os.fspath(path) == STANDARD_INPUT:
+        if sys.stdin is None or sys.stdin.isatty():
+            raise ValueError(
+                f"the {what} are to come from standard input, and nothing is piped into it: expected a table as CSV, "
+                "as in cat rows.csv | zskl …; or name a file"
+            )
+        return Source(_copy_stream(sys.stdin), "standard input", ".csv")
+    file = Path(path)
+    if not file.exists():
+        raise ValueError(f"no {what} file at {file}: check the path")
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder: expected a {what} file")
+    if is_special(file):
+        raise ValueError(
+            f"{file} is a pipe or a device, not a file: expected a {what} file; save it as one first, or pipe it into "
+            "standard input, which is called -"
+        )
+    packing = file.suffix.lower() if file.suffix.lower() in PACKINGS else ""
+    suffix = Path(file.stem).suffix.lower() if packing else file.suffix.lower()
+    workbook = suffix in WORKBOOKS and not packing and ".csv" in suffixes
+    if not workbook and (suffix not in suffixes or (packing and suffix not in TEXTS)):
+        raise ValueError(
+            f"{file} ends in {suffix + packing!r}: expected {what} in one of {', '.join(suffixes)}, "
+            f"{', '.join('.csv' + end for end in PACKINGS)} or {WORKBOOKS[0]}"
+        )
+    if not file.stat().st_size:
+        raise ValueError(f"{file} is empty: expected {what}")
+    if workbook:
+        state = file.stat()
+        sheet = _convert_to_csv(file, _scratch_folder(), state.st_size, state.st_mtime_ns)
+        return Source(sheet, str(file), ".csv")
+    return Source(file, str(file), suffix, packing)
+
+
+@cache
+def _scratch_folder() -> Path:
+    """A folder for what can be read only once, or not as text; it is gone when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="zskl-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@lru_cache(maxsize=1)
+def _copy_stream(stream: Any) -> Path:
+    """A copy of a stream, which a table is read from several times."""
+    handle, name = tempfile.mkstemp(suffix=".csv", dir=_scratch_folder())
+    with os.fdopen(handle, "wb") as file:
+        shutil.copyfileobj(getattr(stream, "buffer", stream), file)
+    if not os.path.getsize(name):
+        raise ValueError("standard input is empty: expected a table as CSV")
+    return Path(name)
+
+
+def _unpack(source: Source) -> Any:
+    if source.packing == ".gz":
+        return gzip.open(source.path, "rb")
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14 has it
+
+        return zstd.open(source.path, "rb")
+    except ImportError:
+        pass
+    try:
+        import pyarrow
+    except ImportError:
+        raise ValueError(
+            f"{source} is compressed by Zstandard, and reading it needs Python 3.14, or pyarrow: "
+            "pip install 'zskl[parquet]', or compress it as .gz"
+        ) from None
+    return pyarrow.input_stream(str(source.path), compression="zstd")
+
+
+@lru_cache(maxsize=8)
+def _convert_to_csv(path: Path, folder: Path, size: int, changed: int) -> Path:
+    """The first sheet of a workbook as CSV, a line per row; `size` and `changed` tell the cache of a changed file."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise ValueError(
+            f"{path} is an Excel workbook, and reading those needs openpyxl: pip install 'zskl[excel]', or save a CSV"
+        ) from None
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (InvalidFileException, BadZipFile, KeyError, ValueError, OSError) as error:
+        raise ValueError(f"{path} is not an Excel workbook that can be read ({error}): save it again") from None
+    try:
+        sheets = book.worksheets
+        if len(sheets) > 1:
+            others = ", ".join(repr(sheet.title) for sheet in sheets[1:])
+            warnings.warn(f"{path}: the first sheet, {sheets[0].title!r}, is read, and not {others}", stacklevel=2)
+        with tempfile.NamedTemporaryFile(
+            "w", suffix=".csv", dir=folder, delete=False, encoding="utf-8", newline=""
+        ) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            for cells in _sheet_rows(sheets[0]):
+                writer.writerow(cells)
+        return Path(file.name)
+    finally:
+        book.close()
+
+
+def _sheet_rows(sheet: Any) -> Iterator[list[str]]:
+    """The rows of a sheet without its empty columns at the right; a row without any cell is an empty line."""
+    width = 0
+    for cells in sheet.iter_rows(values_only=True):
+        texts = ["" if cell is None else str(cell).strip() for cell in cells]
+        filled = max((k for k, text in enumerate(texts, start=1) if text), default=0)
+        width = width or filled  # that of the first row that is not empty
+        yield [*texts[: max(width, filled)], *[""] * (width - len(texts))] if filled else []

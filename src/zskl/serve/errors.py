@@ -1,0 +1,36 @@
+"""Refusals: what the service answers when it cannot do what a request asks, a status and a sentence."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection
+
+from zskl._validation import suggest
+
+MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = 2000, 60  # beyond these a misspelt name gets no suggestion
+
+
+class Refusal(Exception):
+    """An answer with an error status: the value found, what was expected, what to do."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
+    """The refusal of a name that no class has."""
+    near = suggest(name, names) if len(names) <= MAX_COMPARED_NAMES and len(name) <= MAX_COMPARED_LETTERS else ""
+    return Refusal(status, f"no class is called {quote(name)}{near}: GET /classes lists all classes")
+
+
+def quote(value: object, longest: int = 60) -> str:
+    """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()  # as in JSON
+    whole = not isinstance(value, str) or len(value) <= longest
+    try:
+        written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)
+    except ValueError:  # a number with thousands of digits
+        written = "a number too long to be shown"
+    return written if whole and len(written) <= longest else written[:longest] + "…"
