@@ -28,10 +28,17 @@ FREE = (
 )  # a command, a route or a schema is used by what lists it, and nothing else
 # Modules that are not public and have one importer, each with the reason why it is apart; at most ten.
 APART = {
-    "training._triton_kernels": "Triton compiles functions of modules that import it, and only a GPU needs it",
+    "batch.teach": "what `zskl teach`, `adapt` and `label-next` do with whole files: the subject of one command file",
+    "experiments.expectation": "what `zskl expect` works out: an experiment of its own",
+    "paper.evaluation": "runs the paper's units; only `zskl paper` starts it",
+    "paper.tables": "the paper's tables and page; only `zskl paper` writes them",
+    "selection.composite_search": "searches of pipelines and committees, apart from the search of one estimator",
+    "serve.app": "the application without a socket, as tests and other servers use it",
+    "serve.server": "the socket and its processes; only `zskl serve` starts them",
+    "training._triton_kernels": "the language of Triton needs a module that imports Triton at its top",
 }
 # File names that occur in two packages.
-TWICE = set()
+TWICE = {"compare.py", "export.py", "fit.py", "predict.py", "teach.py"}  # a command, and what it calls
 
 
 @functools.cache
