@@ -326,6 +326,17 @@ def test_the_names_that_editors_see_are_those_that_are_imported_when_used():
         zskl.classifier  # noqa: B018
 
 
+def test_moved_names_warn_and_say_what_to_use():
+    with pytest.warns(FutureWarning, match=r"zskl\.arrays\.namespace has moved: import namespace from zskl\.kernels"):
+        from zskl.arrays import namespace
+    assert namespace is zskl.kernels.namespace
+    with pytest.warns(FutureWarning, match="import ZeroShotClassifier from zskl; the old name goes"):
+        from zskl.estimators.estimator import ZeroShotClassifier
+    assert ZeroShotClassifier is zskl.ZeroShotClassifier
+    with pytest.raises(ImportError, match=r"cannot import name 'to_numpy' from 'zskl\.arrays'"):
+        from zskl.arrays import to_numpy  # noqa: F401
+
+
 def imports_by_name(nodes):
     """(name, (module, what it is called there)) of `from … import …`."""
     for node in nodes:
