@@ -38,7 +38,7 @@ APART = {
     "training._triton_kernels": "the language of Triton needs a module that imports Triton at its top",
 }
 # File names that occur in two packages.
-TWICE = {"compare.py", "export.py", "fit.py", "predict.py", "teach.py"}  # a command, and what it calls
+TWICE: set[str] = set()
 
 
 @functools.cache
