@@ -42,7 +42,7 @@ class Shown:
 
     Examples
     --------
-    >>> from zskl.shown.table import Shown
+    >>> from zskl._display import Shown
     >>> print(Shown("two classes", ("class", "accuracy"), (("emu", "50.0 %"), ("owl", "100.0 %"))).text())
     two classes
       class  accuracy
