@@ -40,7 +40,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
     if page.name == "tutorial.md":  # its figures are those of the whole grids
-        monkeypatch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_rows", untried)
+        monkeypatch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
     with shortened(tmp_path / "cache") if page.name in SEARCHES else nullcontext():
         execute(page.read_text(encoding="utf-8"), page.name)
 

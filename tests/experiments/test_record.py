@@ -15,7 +15,7 @@ import pytest
 from tolerances import SUMS, assert_close
 from zskl import metrics, protocols
 from zskl.datasets import make_synthetic
-from zskl.experiments import run_folder
+from zskl.experiments import run_folder, uncertainty
 from zskl.experiments.record import (
     LEVELS,
     VERSION,
@@ -32,7 +32,7 @@ from zskl.experiments.record import (
     unpack_answers,
 )
 from zskl.experiments.unit import Unit
-from zskl.metrics import seen_unseen, uncertainty
+from zskl.metrics import seen_unseen
 from zskl.paper.results import slim_record
 
 # Record

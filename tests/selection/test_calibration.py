@@ -168,7 +168,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fold(data):
-    """A fold's bench, its model, validation rows, their classes, and the classes of the columns."""
+    """A fold's trial, its model, validation rows, their classes, and the classes of the columns."""
     X, y = data.samples("trainval")
     estimator = ClassMeansClassifier(shrinkage=0.4, crowding_share=0.05)
     shared = prepare_fold_data(estimator, X, y, data.signatures, selection.folds(data))
@@ -179,55 +179,55 @@ def fold(data):
 
 
 def test_trials_score_as_taught_models_do(fold):
-    bench, model, X, y, classes = fold
-    given = calibration.draw_examples(bench, 2, 0)
-    assert np.bincount(bench.own[given])[bench.new].tolist() == [2] * len(bench.new)
+    trial, model, X, y, classes = fold
+    given = calibration.draw_examples(trial, 2, 0)
+    assert np.bincount(trial.own[given])[trial.new].tolist() == [2] * len(trial.new)
     taught = model.add_examples(X[given], y[given])
     left = np.setdiff1d(np.arange(len(y)), given)
-    found = TaughtScores(bench, calibration.sum_rows(bench, given, bench.own[given]), left).scores(
-        2.0, bench.crowding, by_certainty=True
+    found = TaughtScores(trial, calibration.sum_rows(trial, given, trial.own[given]), left).scores(
+        2.0, trial.crowding, by_certainty=True
     )
     assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
 
 
 def test_another_shrinkage_is_another_fit(data, fold):
-    bench, model, X, _, classes = fold
+    trial, model, X, _, classes = fold
     other = ClassMeansClassifier(**{**model.get_params(), "shrinkage": 0.1})
     folds = selection.folds(data)
     rows, labels = data.samples("trainval")
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
-    at = bench.with_shrinkage(0.1)
+    at = trial.with_shrinkage(0.1)
     assert_close(
-        at.x @ at.known[bench.seen].T,
+        at.x @ at.known[trial.seen].T,
         other._row_directions(other._scale_rows(X)) @ other.class_sums_.T,
         SOLUTION.single,
     )
 
 
 def test_adapting_validation_rows_equals_adapting_the_model(fold):
-    bench, model, X, _, classes = fold
+    trial, model, X, _, classes = fold
     how = AdaptationSettings(weight=3.0, kappa=30.0, rounds=2)
-    unseen = classes[bench.new]
-    part = bench.select_held_out()
+    unseen = classes[trial.new]
+    part = trial.select_held_out()
     found = part.scores(how.weight, 0.0, part.adapt(how).sums)
     entry = {
-        "per_class": len(bench.new_rows) / len(bench.new),
+        "per_class": len(trial.new_rows) / len(trial.new),
         "gain": 1.0,
         "spread": 0.0,
         **{name: getattr(how, name) for name in vars(how)},
     }
     said = {"least": 1.0, "calibration": 0.0, "temperatures": None}
     model.practice_ = {"unlabelled": {"unseen": [{**entry, **said}]}}
-    rows = X[bench.new_rows]
+    rows = X[trial.new_rows]
     after = model.adapt(rows, unseen.tolist())
     assert_close(found, after.compatibility(rows, candidates=unseen), SOLUTION.single)
 
 
 def test_thinned_rows_are_at_most_so_many_of_each_class(fold):
-    bench = fold[0]
-    thin = calibration.thin_rows(bench, 3)
+    trial = fold[0]
+    thin = calibration.thin_rows(trial, 3)
     assert np.bincount(thin.own).max() == 3
-    assert calibration.thin_rows(bench, 10**6) is bench
+    assert calibration.thin_rows(trial, 10**6) is trial
 
 
 def test_calibrate_stores_what_the_folds_say_and_it_is_json(data):

@@ -103,14 +103,14 @@ def test_tuning_a_committee_fits_and_calibrates_it(found):
 
 
 def test_few_shot_settings_of_a_committee_see_the_other_members():
-    """The bench of a fold scores as the committee does, in units of the scores of class means."""
+    """The trial of a fold scores as the committee does, in units of the scores of class means."""
     X, y, table = TRAINING
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
     rows, own = X[:20], np.searchsorted(model.classes_, y[:20])
     question = model._question(rows, model.signature_table_.select(model.classes_))
-    bench = model._few_shot_trial(rows, question, own, np.ones(len(model.classes_), dtype=bool))
+    trial = model._few_shot_trial(rows, question, own, np.ones(len(model.classes_), dtype=bool))
     expected = model.compatibility(rows, candidates=model.classes_) / (0.3 / 0.05)
-    np.testing.assert_allclose(bench.scores(2.0, bench.crowding), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(trial.scores(2.0, trial.crowding), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_what_you_set_stays_and_a_grid_may_name_weights():

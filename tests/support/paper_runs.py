@@ -50,7 +50,7 @@ def shortened(cache):
         patch.setattr(methods, "METHODS", {name: short(name, one) for name, one in methods.METHODS.items()})
         patch.setattr(evaluations, "VALUES", VALUES)
         patch.setattr(evaluations, "EPOCHS", 3)
-        patch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_rows", untried)
+        patch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
         patch.setattr(_style, "to_png", lambda figure: PNG)  # which has tests of its own
         patch.setenv("ZSKL_CACHE", str(cache))
         patch.delenv("ZSKL_DATA", raising=False)

@@ -327,10 +327,12 @@ class Options:
 
         Only these are compared with an earlier run: so a new option, at its default, leaves finished shards finished.
         """
-        defaults = asdict(type(self)())
-        # JSON has no tuples
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-        return {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
+
+        def as_json(options: Mapping[str, object]) -> dict[str, object]:
+            return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+
+        defaults = as_json(asdict(type(self)()))
+        return {name: value for name, value in as_json(given).items() if (name, value) not in defaults.items()}
 
 
 @dataclass(frozen=True)

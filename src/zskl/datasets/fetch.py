@@ -172,7 +172,8 @@ def _unpack(archive: Path, name: str) -> None:
         with zipfile.ZipFile(archive) as file:
             if not any(path.rpartition("/")[2] == SPLITS for path in file.namelist()):
                 raise ValueError(f"the zip file contains no {SPLITS}, so it is not this package")
-            file.extractall(folder)  # paths that lead outside end inside, and links become plain files
+            # Paths that lead outside end inside, and links become plain files.
+            file.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(
             f"this is not a whole zip file ({error}): it is truncated or damaged, or not a zip file at all"

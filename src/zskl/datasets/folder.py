@@ -34,7 +34,6 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures.sentences import read_texts
 from zskl.signatures.table import CLASS_COLUMN, Numbering
 from zskl.version import __version__
 
@@ -126,7 +125,8 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         checked=True,  # the features were checked when the folder was made
     )
     del labels, parts
-    release_free_memory()  # what texts of many rows took, also before they were written: a fit needs the room
+    # What texts of many rows took, also before they were written: a fit needs the room.
+    release_free_memory()
     return data
 
 
@@ -259,27 +259,17 @@ class RawFeatures:
             os.replace(self.path, target)
             return self.names, None
         chosen = [names.index(column.name) for column in columns]
+        words = None if self.categories is None else [self.categories[k] for k in chosen]
         preparation = Preparation(tuple(columns))
         with target.open("wb") as file:
             _write_header(file, len(raw), len(preparation.features))
             for start in range(0, len(raw), block_rows(raw.shape[1])):
                 block = raw[start : start + block_rows(raw.shape[1])]
-                file.write(preparation.apply(self._renumber(block[:, chosen], columns)).tobytes())
-        del raw, block  # some systems cannot remove a file that is mapped
+                file.write(preparation.apply(block[:, chosen], words).tobytes())
+        # Some systems cannot remove a file that is mapped.
+        del raw, block
         self.path.unlink()
         return None if self.names is None else preparation.features, None if self.categories is None else preparation
-
-    def _renumber(self, block: NDArray[np.float32], columns: list[Column]) -> NDArray[np.float32]:
-        """Places among all words of a column as places among those of training rows; NaN for the others."""
-        placed = np.array(block)
-        for k, column in enumerate(columns):
-            if column.categories is not None and self.names is not None and self.categories is not None:
-                words = self.categories[self.names.index(column.name)] or ()
-                at = {word: place for place, word in enumerate(column.categories)}
-                new = np.array([at.get(word, np.nan) for word in words], dtype=np.float32)
-                known = ~np.isnan(placed[:, k])
-                placed[known, k] = new[placed[known, k].astype(np.int64)]
-        return placed
 
 
 def _copy_features(
@@ -459,6 +449,8 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
+    from zskl.signatures.sentences import read_texts
+
     split.check_seed(seed)
     out = Path(out)
     _check_paths(out, features, labels, signatures)
@@ -517,7 +509,8 @@ def make(
             **({"texts": texts} if texts else {}),
         }
         write_folder(temporary, data, made, rows.ids, preparation)
-        del data  # some systems cannot rename a folder while a file in it is mapped
+        # Some systems cannot rename a folder while a file in it is mapped.
+        del data
     return load_folder(out)
 
 

@@ -199,7 +199,8 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
     chosen = np.unique(np.linspace(0, len(starts) - 1, min(BLOCKS, len(starts))).round().astype(int))
     first = data.X[rows[0]]
     constant, from_0, from_1 = (np.ones(width, dtype=bool) for _ in range(3))
-    mean, squares, done = np.zeros(width), np.zeros(width), 0  # squares: sum of squared distances from the mean
+    # Squares: sum of squared distances from the mean.
+    mean, squares, done = np.zeros(width), np.zeros(width), 0
     for start in starts[chosen]:
         numbers = rows[start : start + height]
         block = data.X[numbers]

@@ -61,7 +61,8 @@ def read_picture(
                     f"{image.width} × {image.height} pixels, more than {most:,}: a decompression bomb?"
                 )
             image.load()
-            ImageOps.exif_transpose(image, in_place=True)  # a copy would take a hundred megabytes of a large photo
+            # A copy would take a hundred megabytes of a large photo.
+            ImageOps.exif_transpose(image, in_place=True)
             return _to_rgb(image)
     except UnreadablePicture:
         raise
@@ -78,7 +79,8 @@ def _to_rgb(image: Image) -> Image:
     """Any mode → RGB: 16-bit gray is scaled down, transparent pixels are drawn over white."""
     from PIL.Image import alpha_composite, fromarray, new
 
-    if image.mode.startswith("I"):  # 16 bits per pixel, also where Pillow holds them in 32
+    # 16 bits per pixel, also where Pillow holds them in 32.
+    if image.mode.startswith("I"):
         gray = np.asarray(image).astype(np.int64)
         if gray.min() < 0 or gray.max() > 65535:
             raise UnreadablePicture(f"pixels from {gray.min()} to {gray.max()}: expected at most 16 bits")
@@ -113,7 +115,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     """
     paths = [Path(sources)] if isinstance(sources, str | os.PathLike) else [Path(source) for source in sources]
     found: dict[Path, Picture] = {}
-    for picture in sorted((one for path in paths for one in _pictures_of(path)), key=lambda one: one.path.as_posix()):
+    for picture in sorted((one for path in paths for one in _list_pictures(path)), key=lambda one: one.path.as_posix()):
         found.setdefault(picture.path.resolve(), picture)
     pictures = list(found.values())
     if not pictures:
@@ -131,7 +133,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     return pictures
 
 
-def _pictures_of(source: Path) -> Iterator[Picture]:
+def _list_pictures(source: Path) -> Iterator[Picture]:
     if source.is_file():
         yield Picture(source, None)
         return
@@ -192,7 +194,8 @@ class UnfinishedFeatures:
         for shard in dict.fromkeys(self.rows[key][0] for key in keys):
             with np.load(shard, allow_pickle=False) as content:
                 block, names = content["features"], content["keys"].tolist()
-            if features is None:  # on disk: all shards together may not fit in memory
+            # On disk: all shards together may not fit in memory.
+            if features is None:
                 shape = (len(keys), block.shape[1])
                 features = np.lib.format.open_memmap(self.folder / "all.npy", mode="w+", dtype=np.float32, shape=shape)
             for row, name in enumerate(names):
@@ -215,7 +218,8 @@ class UnfinishedFeatures:
                 names, shape = content["keys"].tolist(), content["features"].shape
                 reasons = dict(zip(content["bad_keys"].tolist(), content["reasons"].tolist(), strict=True))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            return  # damaged, for example by a full disk: its pictures are embedded again
+            # Damaged, for example by a full disk: its pictures are embedded again.
+            return
         if len(shape) == 2 and shape[0] == len(names):
             self.rows.update({name: (shard, row) for row, name in enumerate(names)})
             self.reasons.update(reasons)

@@ -205,7 +205,8 @@ def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[A
     if not file.is_file():
         raise FileNotFoundError(f"{file} is missing, which matplotlib comes with: install matplotlib again")
     font = ft2font.FT2Font(str(file))
-    font.set_size(2000, 72)  # large, so that the rounding of outlines, to 1/64, makes no difference
+    # Large, so that the rounding of outlines, to 1/64, makes no difference.
+    font.set_size(2000, 72)
     exact = ft2font.LoadFlags.NO_HINTING if hasattr(ft2font, "LoadFlags") else getattr(ft2font, "LOAD_NO_HINTING")  # noqa: B009
     found = {}
     for letter in LETTERS:

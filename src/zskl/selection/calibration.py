@@ -125,9 +125,9 @@ def calibrate(
     parts = [found[place] for place in tasks]
     fitted = fit_calibration([scored for scored, _ in parts], constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
-    benches = [bench for _, bench in parts if bench is not None]
-    if benches:
-        ranker._store_few_shot(choose_few_shot_settings(benches))
+    trials = [trial for _, trial in parts if trial is not None]
+    if trials:
+        ranker._store_few_shot(choose_few_shot_settings(trials))
     ranker._accept_calibration()
     return model
 
@@ -138,7 +138,7 @@ def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None
     rows = shared.folds[fold].train
     model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
     scorer = FoldScorer(shared, fold)
-    return (scorer.scores(model), scorer.own, scorer.is_seen), scorer.few_shot_rows(model)
+    return (scorer.scores(model), scorer.own, scorer.is_seen), scorer.few_shot_trial(model)
 
 
 def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
@@ -210,9 +210,9 @@ def _negative_log_likelihood(logits: NDArray[np.float64], own: NDArray[np.int64]
 # play the unseen ones. Examples are drawn from their rows and then never scored.
 
 
-def choose_few_shot_settings(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     """Everything that a model stores as `practice_`, from the validation rows of each fold."""
-    some = [thin_rows(bench, ENOUGH) for bench in benches]
+    some = [thin_rows(trial, ENOUGH) for trial in trials]
     tried = _shrinkage_values(some)
     first = _try_examples(some, MIDDLE, tried)
     # One shrinkage serves all numbers of examples, because the space must not depend on them.
@@ -222,83 +222,83 @@ def choose_few_shot_settings(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     return {
         "examples": examples,
         "wrong_weight": _choose_wrong_weight(some, examples),
-        "unlabelled": {"unseen": _try_unseen_rows(benches), "all": _try_all_rows(benches)},
+        "unlabelled": {"unseen": _try_unseen_rows(trials), "all": _try_all_rows(trials)},
     }
 
 
-def _try_examples(benches: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
+def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
     """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
-    parts = [bench.select_held_out() for bench in benches]
-    drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
+    parts = [trial.select_held_out() for trial in trials]
+    drawn = [[draw_examples(trial, k, draw) for draw in range(DRAWS)] for trial in parts]
     if any(rows is None for fold in drawn for rows in fold):
         return None
     options: dict[tuple[float, float, float], list[float]] = {}
-    for shrinkage, (bench, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = bench.with_shrinkage(shrinkage)
+    for shrinkage, (trial, fold) in product(tried, list(zip(parts, drawn, strict=True))):
+        turned = trial.with_shrinkage(shrinkage)
         for rows in fold:
             assert rows is not None
-            left = np.setdiff1d(np.arange(len(bench.own)), rows)
-            trial = TaughtScores(turned, sum_rows(turned, rows, bench.own[rows]), left)
-            for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(bench)):
-                scores = trial.scores(weight, crowding, by_certainty=True)
+            left = np.setdiff1d(np.arange(len(trial.own)), rows)
+            taught = TaughtScores(turned, sum_rows(turned, rows, trial.own[rows]), left)
+            for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(trial)):
+                scores = taught.scores(weight, crowding, by_certainty=True)
                 options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
     best = max(options, key=lambda option: float(np.mean(options[option])))
     shrinkage, weight, crowding = best
     scored = []
-    for bench, fold in zip(benches, drawn, strict=True):
-        turned, given = bench.with_shrinkage(shrinkage), bench.new_rows[fold[0]]
-        rows = np.setdiff1d(np.arange(len(bench.own)), given)
-        scores = TaughtScores(turned, sum_rows(turned, given, bench.own[given]), rows).scores(
+    for trial, fold in zip(trials, drawn, strict=True):
+        turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
+        rows = np.setdiff1d(np.arange(len(trial.own)), given)
+        scores = TaughtScores(turned, sum_rows(turned, given, trial.own[given]), rows).scores(
             weight, crowding, by_certainty=True
         )
-        scored.append((scores, bench.own[rows], bench.seen))
+        scored.append((scores, trial.own[rows], trial.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 
-def draw_examples(bench: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
+def draw_examples(trial: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
     """k rows of each held-out class that has more; None if fewer than half of the classes do."""
     rows = []
-    for column in bench.new:
-        mine = np.flatnonzero(bench.own == column)
+    for column in trial.new:
+        mine = np.flatnonzero(trial.own == column)
         if len(mine) > k:
             rows.append(make_generator(draw, _EXAMPLES, k, int(column)).permutation(mine)[:k])
-    return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(bench.new) / 2) else None
+    return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(trial.new) / 2) else None
 
 
-def sum_rows(bench: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Rows:
+def sum_rows(trial: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Rows:
     """(c, d) the sums of these rows by the classes that they are counted for."""
-    member = np.zeros((len(bench.seen), len(rows)), np.float32)
+    member = np.zeros((len(trial.seen), len(rows)), np.float32)
     member[columns, np.arange(len(rows))] = 1
-    return member @ bench.x[rows]
+    return member @ trial.x[rows]
 
 
-def _crowding_values(bench: FewShotTrial) -> tuple[float, ...]:
+def _crowding_values(trial: FewShotTrial) -> tuple[float, ...]:
     """The model's own, and less: rows make up for a crowded place."""
-    return (bench.crowding, 0.5 * bench.crowding, 0.0) if bench.crowding else (0.0,)
+    return (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
 
 
-def _choose_wrong_weight(benches: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
+def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
     """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
     weight = examples["1"]["weight"] if "1" in examples else 2.0
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
-    for bench in benches:
-        scores = TaughtScores(bench, None, bench.new_rows).scores(weight, bench.crowding)
+    for trial in trials:
+        scores = TaughtScores(trial, None, trial.new_rows).scores(weight, trial.crowding)
         shown, columns = [], []
-        for column in bench.new:
-            others = np.flatnonzero(bench.own[bench.new_rows] != column)
+        for column in trial.new:
+            others = np.flatnonzero(trial.own[trial.new_rows] != column)
             best = others[np.argsort(-scores[others, column], kind="stable")[:MARKED]]
-            shown.append(bench.new_rows[best])
+            shown.append(trial.new_rows[best])
             columns.append(np.full(len(best), column))
         rows, marked = np.concatenate(shown), np.concatenate(columns)
-        left = np.setdiff1d(bench.new_rows, rows)
+        left = np.setdiff1d(trial.new_rows, rows)
         if not len(left):
             continue
-        counts = np.bincount(marked, minlength=len(bench.seen)).astype(np.float32)
-        means = np.asarray(sum_rows(bench, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
+        counts = np.bincount(marked, minlength=len(trial.seen)).astype(np.float32)
+        means = np.asarray(sum_rows(trial, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
         for against, found in accuracies.items():
-            scores = TaughtScores(bench, -np.float32(against) * means, left).scores(weight, bench.crowding)
-            found.append(bench.accuracy(scores, left))
+            scores = TaughtScores(trial, -np.float32(against) * means, left).scores(weight, trial.crowding)
+            found.append(trial.accuracy(scores, left))
     if not accuracies[0.0]:
         return 0.0
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against]))))
@@ -310,27 +310,27 @@ def _choose_wrong_weight(benches: Sequence[FewShotTrial], examples: dict[str, An
 # even, and do harm where it is not.
 
 
-def _try_unseen_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
+def _try_unseen_rows(trials: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
     """Rows of the held-out classes alone, for few rows of a class and for all there are."""
     found = []
-    for thin in _row_densities(benches):
-        rows = float(np.mean([len(bench.new_rows) / len(bench.new) for bench in thin]))
+    for thin in _row_densities(trials):
+        rows = float(np.mean([len(trial.new_rows) / len(trial.new) for trial in thin]))
         found.append({"per_class": rows, **_best_zero_shot(thin)})
     return found
 
 
-def _try_all_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
+def _try_all_rows(trials: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
     """Rows of all classes together, for few rows of a class and for all there are."""
     found = []
-    for thin in _row_densities(benches):
-        rows = float(np.mean([len(bench.own) / len(bench.seen) for bench in thin]))
+    for thin in _row_densities(trials):
+        rows = float(np.mean([len(trial.own) / len(trial.seen) for trial in thin]))
         found.append({"per_class": rows, **_best_generalised(thin)})
     return found
 
 
-def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
-    parts = [bench.select_held_out() for bench in benches]
+    parts = [trial.select_held_out() for trial in trials]
     kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
     before = [{name: _accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
 
@@ -348,31 +348,31 @@ def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
         [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], lambda how: gains(how, tuple(kinds[0]))
     )
     scored = []
-    for bench, part in zip(benches, parts, strict=True):
-        sums = np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
-        sums[bench.new] = _whiten(part, how).adapt(how).sums
-        scored.append((_whiten(bench, how).scores(how.weight, how.crowding, sums), bench.own, bench.seen))
+    for trial, part in zip(trials, parts, strict=True):
+        sums = np.zeros((len(trial.seen), trial.x.shape[1]), np.float32)
+        sums[trial.new] = _whiten(part, how).adapt(how).sums
+        scored.append((_whiten(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen))
     return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
 
 
-def _best_generalised(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
+def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     """The settings with the best harmonic mean. While rows are shared out, seen classes are calibrated."""
-    plain = [(bench.scores(INDUCTIVE, bench.crowding), bench.own, bench.seen) for bench in benches]
+    plain = [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in trials]
     constant, before = best_constant([row_margins(*one) for one in plain])
     options = [
-        AdaptationSettings(weight, kappa, balance, min(ROUNDS), constant, benches[0].crowding)
+        AdaptationSettings(weight, kappa, balance, min(ROUNDS), constant, trials[0].crowding)
         for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
     ]
 
     def score(how: AdaptationSettings) -> list[Scored]:
-        turned = [_whiten(bench, how) for bench in benches]
+        turned = [_whiten(trial, how) for trial in trials]
         return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
 
     @cache
     def gains(how: AdaptationSettings) -> Figures:
         return best_constant([row_margins(*one) for one in score(how)])[1] - before
 
-    how, found = _best_option(_try_front(options, _shrinkage_values(benches), gains), gains)
+    how, found = _best_option(_try_front(options, _shrinkage_values(trials), gains), gains)
     return {**asdict(how), **_summarise_gains(found), **fit_calibration(score(how), rough=True)}
 
 
@@ -386,8 +386,8 @@ def _accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | 
     return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
 
 
-def _whiten(bench: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
-    return bench.with_shrinkage(bench.shrinkage if how.shrinkage is None else how.shrinkage)
+def _whiten(trial: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
+    return trial.with_shrinkage(trial.shrinkage if how.shrinkage is None else how.shrinkage)
 
 
 def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
@@ -400,37 +400,37 @@ def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
     return {"even": part} | {name: part.select_rows(np.flatnonzero(rows)) for name, rows in kinds.items() if rows.any()}
 
 
-def _row_densities(benches: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
+def _row_densities(trials: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
     """The validation rows with few rows of a class, and with as many as there are or as fit."""
-    most = min(int(np.bincount(bench.own).max()) for bench in benches)
-    many = min(_rows_within(bench) for bench in benches)
+    most = min(int(np.bincount(trial.own).max()) for trial in trials)
+    many = min(_rows_within(trial) for trial in trials)
     limits = (FEW_ROWS, many) if min(most, many) > 2 * FEW_ROWS else (many,)
-    return [[thin_rows(bench, limit) for bench in benches] for limit in limits]
+    return [[thin_rows(trial, limit) for trial in trials] for limit in limits]
 
 
-def _rows_within(bench: FewShotTrial) -> int:
+def _rows_within(trial: FewShotTrial) -> int:
     """Rows of each class, so that together they do not hold too many values."""
-    counts = np.sort(np.bincount(bench.own, minlength=len(bench.seen)))
-    rows = VALUES // bench.x.shape[1]
+    counts = np.sort(np.bincount(trial.own, minlength=len(trial.seen)))
+    rows = VALUES // trial.x.shape[1]
     return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
 
 
-def thin_rows(bench: FewShotTrial, few: int) -> FewShotTrial:
+def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
     """At most so many rows of each class."""
-    if np.bincount(bench.own).max() <= few:
-        return bench
-    order = make_generator(0, _KINDS, few).permutation(len(bench.own))
+    if np.bincount(trial.own).max() <= few:
+        return trial
+    order = make_generator(0, _KINDS, few).permutation(len(trial.own))
     rank = np.empty(len(order), dtype=np.int64)
-    for column in range(len(bench.seen)):
-        mine = order[bench.own[order] == column]
+    for column in range(len(trial.seen)):
+        mine = order[trial.own[order] == column]
         rank[mine] = np.arange(len(mine))
-    return bench.select_rows(np.flatnonzero(rank < few))
+    return trial.select_rows(np.flatnonzero(rank < few))
 
 
-def _shrinkage_values(benches: Sequence[FewShotTrial]) -> tuple[float, ...]:
+def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
-    own = benches[0].shrinkage
-    plain = float(np.ptp(benches[0].eigenvalues)) == 0.0
+    own = trials[0].shrinkage
+    plain = float(np.ptp(trials[0].eigenvalues)) == 0.0
     return (own,) if plain else (own, own / 2, own / 4)
 
 

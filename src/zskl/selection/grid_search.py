@@ -343,7 +343,7 @@ class FoldScorer:
             question = model._question(scaled, choose_candidates(model, table.select(self.table.classes), None))
         return to_numpy(model._candidate_scorer(question)(scaled))
 
-    def few_shot_rows(self, model: ZeroShotClassifier) -> FewShotTrial | None:
+    def few_shot_trial(self, model: ZeroShotClassifier) -> FewShotTrial | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._prepared is not None  # scores were asked for first
         found: FewShotTrial | None = model._few_shot_trial(*self._prepared, self.own, self.is_seen)

@@ -213,13 +213,15 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
             if len(heading) == 2 and all(part.isdigit() for part in heading) and int(heading[1]):
                 promised, dimension = map(int, heading)
                 continue
-        if dimension is None:  # how many values the first line has at its end; a field must remain for the word
+        # How many values the first line has at its end; a field must remain for the word.
+        if dimension is None:
             dimension = len(list(takewhile(_is_number, reversed(fields.split()[1:]))))
             if not dimension:
                 raise fault(repr(_decode(fields)[:40]), "a word and its values, separated by spaces")
         rows += 1
         word = fields[: fields.find(b" ")]
-        if fields.count(b" ") != dimension:  # a tab, a space inside the word (". . ." in GloVe 840B), or a fault
+        # A tab, a space inside the word (". . ." in GloVe 840B), or a fault.
+        if fields.count(b" ") != dimension:
             parts = fields.split()
             values = len(parts) - 1
             if values < dimension or (values > dimension and _is_number(parts[-dimension - 1])):

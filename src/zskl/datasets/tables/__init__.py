@@ -63,8 +63,7 @@ def read_header(path: str | os.PathLike[str]) -> Head:
 
 def find_backbone(path: str | os.PathLike[str]) -> str | None:
     """The network that made the features in a file, if `zskl data embed` wrote it."""
-    named = str(path).lower().endswith(".npz")  # other files have no place for it
-    return arrays.read_backbone(find_source(path, "features", TABLES)) if named else None
+    return arrays.read_backbone(find_source(path, "features", TABLES)) if str(path).lower().endswith(".npz") else None
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:

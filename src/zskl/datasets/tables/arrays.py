@@ -110,7 +110,8 @@ def _check_whole(path: Path) -> None:
         size = file.seek(0, 2)
         order = {b"IM": "<", b"MI": ">"}.get(header[126:])
         if order is None:
-            return  # a v4 file, or not a MATLAB file: the reader decides
+            # A v4 file, or not a MATLAB file: the reader decides.
+            return
         at = len(header)
         while at < size:
             file.seek(at)
@@ -236,11 +237,9 @@ def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFil
 
 
 def read_backbone(path: Source) -> str | None:
-    """The network that made the features, which `zskl data embed` names beside them."""
-    if path.suffix != ".npz" or "backbone" not in _array_names(path):
-        return None
+    """The network that made the features in an .npz file, which `zskl data embed` names beside them."""
     with _open_arrays(path) as archive:
-        name = archive["backbone"]
+        name = archive["backbone"] if "backbone" in archive else np.empty(0)
     return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
 
 

@@ -202,7 +202,7 @@ class ParquetRows:
                 for at, batch in self.batches(features[first : first + SIDE_BY_SIDE], start, stop):
                     here = at - start
                     _fill(room[first : first + SIDE_BY_SIDE, here : here + batch.num_rows], batch.columns)
-            for at, end, beside in self._beside(start, stop, height):
+            for at, end, beside in self._batches_beside(start, stop, height):
                 yield at, np.ascontiguousarray(room[:, at - start : end - start].T), beside
 
     def vectors(self, width: int) -> Iterator[tuple[int, NDArray[Any], Any]]:
@@ -267,7 +267,7 @@ class ParquetRows:
             yield start, stop
             start = stop
 
-    def _beside(self, start: int, stop: int, height: int) -> Iterator[tuple[int, int, Any]]:
+    def _batches_beside(self, start: int, stop: int, height: int) -> Iterator[tuple[int, int, Any]]:
         """First row and end of each block, and its batch of the other columns; None if there are none."""
         if self.others:
             yield from ((at, at + one.num_rows, one) for at, one in self.batches(self.others, start, stop, height))

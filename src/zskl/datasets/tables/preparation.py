@@ -34,10 +34,11 @@ class Column:
         """The names of the features that it becomes."""
         return (self.name,) if self.categories is None else tuple(f"{self.name}={word}" for word in self.categories)
 
-    def apply(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(n,) → (n, features). A category is its place in `categories`; none of them is NaN, and becomes zeros."""
+    def apply(self, raw: NDArray[np.float32], words: Sequence[str] | None = None) -> NDArray[np.float32]:
+        """(n,) → (n, features). A category is its place in `words`, by default in `categories`; others become zeros."""
         if self.categories is not None:
-            places = np.arange(len(self.categories), dtype=np.float32)
+            at = {word: place for place, word in enumerate(words or self.categories)}
+            places = np.array([at[word] for word in self.categories], dtype=np.float32)
             return np.equal(raw[:, None], places).astype(np.float32)
         return raw[:, None] if self.fill is None else np.where(np.isnan(raw), np.float32(self.fill), raw)[:, None]
 
@@ -58,9 +59,12 @@ class Preparation:
         """The names of the features."""
         return tuple(name for column in self.columns for name in column.features)
 
-    def apply(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What `encode_cells` gives (n, columns) → features (n, d)."""
-        return np.hstack([column.apply(raw[:, k]) for k, column in enumerate(self.columns)])
+    def apply(
+        self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] | None = None
+    ) -> NDArray[np.float32]:
+        """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
+        words = words or [None] * len(self.columns)
+        return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
 
     def text(self) -> str:
         """As JSON, for a manifest or a model file."""

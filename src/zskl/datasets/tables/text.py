@@ -109,7 +109,8 @@ def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iter
 
 def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Block]:
     texts = {k: str for k in {columns.ids, columns.labels, width - 1} - set(columns.features) if k is not None}
-    look_at_ends = width - 1 in texts  # an empty last cell may mean a line that is too short
+    # An empty last cell may mean a line that is too short.
+    look_at_ends = width - 1 in texts
     with _open_text(path) as (file, delimiter):
         if named:
             next(cells for cells in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(cells))
@@ -166,10 +167,12 @@ def _check_line(path: Source, columns: Columns, width: int, record: Record) -> N
 def _parse_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
     """(k, d), or None if a cell is not a number; True is 1 and False 0."""
     X = np.empty((len(frame), len(columns.features)), dtype=np.float32)
-    with np.errstate(over="ignore"):  # what overflows is infinite, and reported as such
+    # What overflows is infinite, and reported as such.
+    with np.errstate(over="ignore"):
         for k, position in enumerate(columns.features):
             column = frame[position]
-            if column.dtype.kind not in "iufb":  # integers beyond 64 bits, truth beside numbers, or words
+            # Integers beyond 64 bits, truth beside numbers, or words.
+            if column.dtype.kind not in "iufb":
                 texts = column.astype(str).str.strip()
                 if not texts.map(lambda text: text.lower() in TRUTH or is_number(text)).all():
                     return None

@@ -19,11 +19,11 @@ function summary(rows) {
   const counts = new Map();
   for (const { class: name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
   const most = [...counts].sort((a, b) => b[1] - a[1]);
-  const counts = most
+  const parts = most
     .slice(0, 4)
     .map(([name, count]) => `${count} × ${human(name)}`)
     .join(", ");
-  return `Of these ${rows.length}: ${counts}${most.length > 4 ? " and others" : ""}.`;
+  return `Of these ${rows.length}: ${parts}${most.length > 4 ? " and others" : ""}.`;
 }
 
 export function bestMatches(description, context, startFrom) {
