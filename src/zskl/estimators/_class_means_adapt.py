@@ -144,7 +144,7 @@ def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict
 def interpolate_calibration(
     before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
 ) -> tuple[float, dict[str, float] | None]:
-    """Constant and temperatures from `before`, by a `share`, to `entry` times `factor`: what its scores count."""
+    """Constant and temperatures: a `share` of the way from those of `before` to `factor` times those of `entry`."""
     constant = float(before["calibration"])
     constant += share * (factor * float(entry["calibration"]) - constant)
     old, new = before["temperatures"], entry["temperatures"]

@@ -37,8 +37,6 @@ from zskl.scaling import Scaling
 
 Floats = NDArray[np.float64]
 
-# Kept rows
-#
 # Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the
 # training rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
 
@@ -216,6 +214,7 @@ class Sums:
 
     @property
     def means(self) -> Floats:
+        """(C, d) class means μ_c."""
         return self.totals / self.rows[:, None]
 
     @property
@@ -299,8 +298,6 @@ def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: 
     return np.asarray(csr_array((weights, (codes, at)), shape=(classes, len(codes))) @ to_numpy(rows))
 
 
-# Space
-#
 # A class is a direction in the features whitened by the within-class scatter:
 #
 #     S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
@@ -415,8 +412,6 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
     return means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
 
 
-# Descriptions
-#
 # What a description says of a class's direction is the mean of a Gaussian process over signatures:
 #
 #     m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)

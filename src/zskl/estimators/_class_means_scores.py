@@ -181,7 +181,10 @@ class DirectionMap(SearchMap):
     def classes(
         self, signatures: Any = None, candidates: Any = None, dtype: str = "float32", *, calibrated: bool = False
     ) -> NumPyArray:
-        """(rows, m) in the order of `labels`; if `calibrated`, `calibration_` is subtracted from the seen classes."""
+        """(rows, m), a row for each signature of the candidate classes; see `labels` for their order.
+
+        Seen classes are told by their names. If `calibrated`, `calibration_` is subtracted from them.
+        """
         table = choose_candidates(self.model, signatures, candidates)
         question = self.model._question(np.empty((0, self.model.n_features_in_)), table)
         directions = to_numpy(self.model._directions(question))
@@ -332,7 +335,7 @@ class ExplainedScores:
 
 
 # Along attributes as you wrote them:
-# the description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
+# The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
 # attributes, and so is the prior mean. With the Gaussian kernel it is Σᵣ k(y, yᵣ) Bᵣ. For two classes a and b, with κᵣ
 # the secant of k between their squared distances to yᵣ,
 #

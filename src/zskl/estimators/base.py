@@ -159,7 +159,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """Scaled rows (n, d) → how far each candidate would move if a row were of it (n, c); None: it cannot learn."""
+        """Scaled rows (n, d) → how far each candidate would move if a row were of it (n, c); None if it never moves."""
         return None
 
     def _row_directions(self, scaled: Array) -> Array:

@@ -132,7 +132,7 @@ class ScoreParts:
         return [(u - v, self._secant(a, b, u - v)[:, None]) for u, v, a, b in terms]
 
     def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
-        """(n,) (k(a) − k(b)) / (a − b), or the slope if that is 0: a − b as Σ `differences` (n, p), so parts add up."""
+        """(n,) (k(a) − k(b)) / (a − b), the slope if a = b; a − b is Σ `differences` (n, p), so that parts add up."""
         if self.kernel is None:
             return np.ones_like(a)
         gap = differences.sum(axis=1)
