@@ -29,10 +29,7 @@ PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of this benchmark, which contains att_splits.mat. Upper and lower case make no difference.
-
-    If `root` is given, only that is searched, else $ZSKL_DATA, then the user's cache.
-    """
+    """The folder with att_splits.mat, in any case, inside `root`; by default in $ZSKL_DATA, then the user's cache."""
     given = os.environ.get("ZSKL_DATA") if root is None else root
     roots = [Path(given).expanduser()] if given else []
     roots += [cache_folder()] if root is None else []

@@ -20,12 +20,7 @@ JITTER = 0.05  # spread of the descriptions of one synthetic class around its ve
 
 
 def load_digits(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
-    """The 1797 digits of scikit-learn, 8 × 8 pixels each, as a zero-shot dataset.
-
-    X (1797, 64) holds pixel values 0 to 16, y the digits 0 to 9; signatures (10, 7) are 1 where a segment is lit. Rows
-    of `unseen` digits are test_unseen. Of every seen digit a fifth of the rows, drawn with `seed`, is test_seen and the
-    rest trainval. The rows of a digit are divided in the same way for any `unseen`.
-    """
+    """X (1797, 64) pixels, 0 to 16; signatures (10, 7), 1 for a lit segment; rows divided alike for any `unseen`."""
     from sklearn.datasets import load_digits  # takes seconds to import
 
     digits = list(unseen)

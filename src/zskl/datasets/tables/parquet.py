@@ -41,7 +41,6 @@ APART = 16  # values between two columns, so that a row's values do not compete 
 
 
 def read_schema(path: Source) -> Head:
-    """Read the names and types of the columns, and how many rows there are."""
     file = _open_parquet(path)
     return Head(list(file.schema_arrow.names), lambda wanted: _open_features(path, file, wanted))
 
@@ -79,9 +78,7 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
     texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
     nested = [name for name in texts if types.is_nested(schema.field(name).type)]
     if nested:
-        raise ValueError(
-            f"{path}: column {_column_kinds(schema, nested)}, expected one text or number per row; name another"
-        )
+        raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
     vectors = [name for name in columns.names if _is_vector(schema.field(name).type)]
     if len(vectors) > 1:
         raise ValueError(
@@ -93,10 +90,10 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
         columns = replace(columns, names=tuple(vectors), left_out=(*columns.left_out, *others))
     dates = [name for name in columns.names if types.is_temporal(schema.field(name).type)]
     if dates:
-        raise ValueError(f"{path}: column {_column_kinds(schema, dates)}, expected numbers; {DATES}")
+        raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
     text = [name for name in columns.names if name in words and not vectors]
     if text and not wanted.loose:
-        raise ValueError(f"{path}: column {_column_kinds(schema, text)}, expected numbers{advise('a word')}")
+        raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advise('a word')}")
     width = _vector_width(path, file, vectors[0]) if vectors else None
     if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
@@ -124,7 +121,7 @@ def _is_vector(kind: Any) -> bool:
     return bool(lists and (types.is_integer(kind.value_type) or types.is_floating(kind.value_type)))
 
 
-def _column_kinds(schema: Any, names: list[str]) -> str:
+def _kinds(schema: Any, names: list[str]) -> str:
     return ", ".join(f"{name!r} holds {schema.field(name).type}" for name in names[:SHOWN])
 
 
@@ -155,7 +152,6 @@ def _row_blocks(path: Source, columns: Columns, width: int | None) -> Iterator[B
 
 
 def _row_cells(path: Source, columns: Columns, width: int | None) -> Iterator[Cells]:
-    """The same rows with words and holes."""
     rows = ParquetRows(path, columns)
     if width is not None:
         for at, X, batch in rows.vectors(width):
@@ -224,7 +220,6 @@ class ParquetRows:
             yield at, column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width), batch
 
     def value(self, name: str, row: int) -> Any:
-        """A value as the file has it."""
         _, batch = next(self.batches([name], row, row + 1))
         return batch.column(0)[0].as_py()
 

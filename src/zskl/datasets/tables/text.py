@@ -89,7 +89,6 @@ def read_lines(path: Source) -> Generator[Record]:
 
 
 def check_width(path: Source, record: Record, width: int) -> None:
-    """Refuse a line of another length than the first."""
     if len(record[1]) != width:
         raise ValueError(f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line")
 
