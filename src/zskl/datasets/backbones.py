@@ -45,12 +45,7 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A centred square of `crop` × the shorter side, resized to `size`; then (pixel − mean) / std per channel.
-
-    size           (height, width) in pixels; the crop has this aspect ratio
-    mean, std      of red, green and blue, on the scale of pixels from 0 to 255
-    interpolation  "bicubic" or "bilinear", both with antialiasing
-    """
+    """A centred square of `crop` × the shorter side → `size` (height, width); (pixel − mean) / std, on 0 to 255."""
 
     size: tuple[int, int]
     crop: float

@@ -26,17 +26,7 @@ from zskl._validation import list_values, suggest
 from zskl.datasets import split
 from zskl.datasets.tables.features import Wanted, check_range, choose_columns, find_repeated, to_float32
 from zskl.datasets.tables.source import Source
-from zskl.signatures.table import (
-    CLASS_COLUMN,
-    Numbering,
-    check_numbers,
-    normalise_names,
-    open_frame,
-    read_table,
-    refuse_missing,
-    warn_about_signatures,
-    with_integer_labels,
-)
+from zskl.signatures import table as tables
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features checked together for finite values: 16 MB
@@ -184,10 +174,10 @@ class Dataset:
         split.check_seed(seed)
         X, names, y = _read_features(features, labels)
         _warn_of_identifiers(X, names)
-        table = read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
-        warn_about_signatures(table, signatures)
+        table = tables.read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
+        tables.warn_about_signatures(table, signatures)
         if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
-            table = with_integer_labels(table)
+            table = tables.with_integer_labels(table)
         with _name_dataset(f"dataset {name!r}"):
             y = _check_labels("labels", _whole_labels(y))
             classes = list(dict.fromkeys(_check_labels("the classes of signatures", table.labels).tolist()))
@@ -200,7 +190,7 @@ class Dataset:
             name=name,
             X=X,
             y=y,
-            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=CLASS_COLUMN), list(columns)),
+            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=tables.CLASS_COLUMN), list(columns)),
             parts=split.divide_rows(codes, hidden, seed),
             feature_names=names,
         )
@@ -393,13 +383,13 @@ def _check_labels(field: str, values: Any) -> NDArray[np.generic]:
     if found.ndim != 1:
         raise ValueError(f"{field} has shape {found.shape}; give a vector of labels")
     if found.dtype.kind not in "iuU":
-        refuse_missing(found, field)
+        tables.refuse_missing(found, field)
         kinds = {_label_kind(label) for label in found.tolist()}
         if len(kinds) > 1 or not kinds <= {"str", "int"}:
             shown = " and ".join(sorted(kinds))
             raise ValueError(f"{field} holds labels of type {shown}; make all strings or all integers")
         found = found.astype(np.str_ if kinds == {"str"} else np.int64)
-    return read_only_view(normalise_names(found))
+    return read_only_view(tables.normalise_names(found))
 
 
 def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
@@ -412,8 +402,8 @@ def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
     if columns.has_duplicates:
         twice = columns[columns.duplicated()].unique()
         raise ValueError(f"signatures has several columns named {list_values(twice)}; rename or drop them")
-    if CLASS_COLUMN in columns:
-        raise ValueError(f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it")
+    if tables.CLASS_COLUMN in columns:
+        raise ValueError(f"signatures has an attribute named {tables.CLASS_COLUMN!r}, which names classes; rename it")
     words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
     if any(words):
         raise ValueError(f"signatures is not numeric in columns {list_values(columns[words])}; give numbers")
@@ -498,9 +488,6 @@ def _label_kind(label: Any) -> str:
     return "str" if isinstance(label, str) else type(label).__name__
 
 
-# Data frames in memory
-
-
 def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, ...] | None, Any]:
     """X (n, d), the names of its columns, and the labels."""
     if is_sparse(features):
@@ -516,7 +503,7 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
         if twice:
             raise ValueError(f"features has several columns named {list_values(twice)}: rename or drop them")
         features = features.set_axis(names, axis=1)
-    frame = open_frame(features, "features")
+    frame = tables.open_frame(features, "features")
     if frame is None:
         if isinstance(labels, str):
             raise ValueError(
@@ -533,7 +520,7 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
     source = Source(Path("features"), "features", "")  # what errors call the frame
     chosen = choose_columns(source, header, Wanted(labels if isinstance(labels, str) else None))
     kept = [frame.columns[k] for k in chosen.features]
-    check_numbers(frame.select(kept), "features")
+    tables.check_numbers(frame.select(kept), "features")
     X = np.column_stack([_float_column(frame[column]) for column in kept])
     y = frame[labels].to_list() if isinstance(labels, str) else _align_labels(features, labels)
     return X, chosen.names, y
@@ -542,7 +529,7 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
 def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
     if not names or not len(X):
         return
-    numbering = Numbering(names)
+    numbering = tables.Numbering(names)
     numbering.update(X)
     found = [names[k] for k in numbering.find()]
     if found:
@@ -585,10 +572,10 @@ def _align_labels(features: Any, labels: Any) -> Any:
 
 def _index_by_class(signatures: Any, column: str | None) -> Any:
     """A class table whose classes are in the column that names the labels in features: it is called "class" here."""
-    frame = open_frame(signatures, "signatures")
-    if frame is None or column not in frame.columns or CLASS_COLUMN in frame.columns:
+    frame = tables.open_frame(signatures, "signatures")
+    if frame is None or column not in frame.columns or tables.CLASS_COLUMN in frame.columns:
         return signatures
-    return frame.rename({column: CLASS_COLUMN}).to_native()
+    return frame.rename({column: tables.CLASS_COLUMN}).to_native()
 
 
 def _requested_unseen(unseen: Any) -> tuple[Sequence[str | int] | None, int | float]:

@@ -139,7 +139,6 @@ def letters_of_language(language: str) -> list[str]:
 
 
 # Pictures: letters drawn from the fonts that come with matplotlib, in every face and twice, with small seeded changes
-
 FAMILIES = {  # → upright, bold, slanted, bold and slanted
     "DejaVuSans": ("", "-Bold", "-Oblique", "-BoldOblique"),
     "DejaVuSansMono": ("", "-Bold", "-Oblique", "-BoldOblique"),
@@ -183,7 +182,7 @@ def draw_face(face: int) -> NDArray[np.uint8]:
         paper.clear()
         paper.draw_path(pen, Outline(np.stack([x, y], axis=1), codes), still, (0.0, 0.0, 0.0))
         pictures[place] = np.asarray(paper.buffer_rgba())[:, :, 3]
-    return np.clip(pictures + noise, 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(pictures + noise, 0, 255), dtype=np.uint8)
 
 
 def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[Any], float]]:
@@ -206,7 +205,6 @@ def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[A
 
 
 # Features: how much edge there is in each of 8 × 8 cells, in each of 4 directions (a HOG descriptor)
-
 DIRECTIONS = 4  # of 180°: an edge from dark to light is the same as one from light to dark
 CELL_ROWS, CELL_COLUMNS = 8, 8  # cells
 FINE = 8  # steps of a grey value
@@ -249,7 +247,6 @@ def cell_weights(side: int, cells: int) -> NDArray[np.float32]:
 
 
 # Pictures and features of all rows: made once, then kept in the user's cache. Without a cache they are made again.
-
 VERSION = 2  # raise it when other pictures or other features are made
 ROWS = len(LETTERS) * len(FACES) * TIMES
 WIDTH = DIRECTIONS * CELL_ROWS * CELL_COLUMNS
@@ -289,7 +286,6 @@ def draw_all() -> NDArray[np.uint8]:
 
 # Parts: a plain letter is always trained on, so every base letter is known. Of every mark at least two letters are
 # trained on, and one in each fold.
-
 UNSEEN = 50  # letters
 LEAST = 2  # letters with each mark that stay in training
 FOLDS = 3

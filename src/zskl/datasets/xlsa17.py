@@ -171,8 +171,8 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
         if not rows.size:
             raise ValueError(f"{path}: {part}_loc is empty: expected row numbers")
         if len(unique) < len(rows):
-            twice = list_values(unique[times > 1])
-            raise ValueError(f"{path}: {part}_loc repeats rows {twice} (counted from 0); name each once")
+            again = list_values(unique[times > 1])
+            raise ValueError(f"{path}: {part}_loc repeats rows {again} (counted from 0); name each once")
     for one, other in combinations(REQUIRED_PARTS, 2):
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
@@ -239,7 +239,7 @@ class CachedMatrix:
 
 
 def load_matrix(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], dict[str, Any]]]) -> CachedMatrix:
-    """What `read(source)` gives; a large matrix (n, d) is kept as .npy, valid while size and times, or hash, agree."""
+    """What `read(source)` gives; a large matrix (n, d) is kept as .npy while size and times, or hash, stay equal."""
     source = source.resolve()
     now = source.stat()
     if now.st_size < SMALLEST:

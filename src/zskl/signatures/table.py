@@ -306,9 +306,9 @@ def warn_about_signatures(table: SignatureTable, given: Any) -> None:
         for classes in find_equal_classes(table.labels, table.matrix)
     ]
     if numbering:
-        of = f"the attribute {list_values(numbering)} of signatures numbers or names the classes"
         advice = "expected attributes that describe them; drop it, since no new class shares it"
-        faults.insert(0, f"{of}: {advice}")
+        numbers = f"the attribute {list_values(numbering)} of signatures numbers or names the classes"
+        faults.insert(0, f"{numbers}: {advice}")
     for fault in faults:
         warnings.warn(fault, SignatureWarning, stacklevel=5)
 

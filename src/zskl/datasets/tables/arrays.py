@@ -262,9 +262,9 @@ def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str], di
     named = [name for name in matrices if name.lower() in names]
     found = named or list(matrices)
     if len(found) != 1:
-        all_ = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
+        held = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
         raise ValueError(
-            f"{path} holds {all_}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
+            f"{path} holds {held}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
         )
     return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
 
