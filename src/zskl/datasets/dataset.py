@@ -173,7 +173,13 @@ class Dataset:
         """
         split.check_seed(seed)
         X, names, y = _read_features(features, labels)
-        _warn_of_identifiers(X, names)
+        numbering = tables.Numbering(names or ())
+        if names and len(X):
+            numbering.update(X)
+        found = [(names or ())[k] for k in numbering.find()]
+        if found:
+            fault = "numbers or names the rows, and counts as a feature: drop it, or call it 'id'"
+            warnings.warn(f"features: column {list_values(found)} {fault}", stacklevel=2)
         table = tables.read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
         tables.warn_about_signatures(table, signatures)
         if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
@@ -215,16 +221,12 @@ class Dataset:
         tested = {part: self.class_names[np.unique(self.codes[rows])] for part, rows in self.parts.items()}
         leaked = np.intersect1d(tested["test_unseen"], seen)
         if leaked.size:
-            raise ValueError(
-                f"classes {list_values(leaked)} have rows in both trainval and test_unseen; take the rows of an "
-                "unseen class out of trainval"
-            )
+            advice = "take the rows of an unseen class out of trainval"
+            raise ValueError(f"classes {list_values(leaked)} have rows in both trainval and test_unseen; {advice}")
         untrained = np.setdiff1d(tested["test_seen"], seen)
         if untrained.size:
-            raise ValueError(
-                f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to "
-                "test_unseen"
-            )
+            fault = "have rows in test_seen and none in trainval; move the rows to test_unseen"
+            raise ValueError(f"classes {list_values(untrained)} {fault}")
         if len(seen) < 2:
             raise ValueError(f"trainval has {len(seen)} classes; give rows of at least two")
         if not len(self.unseen_classes):
@@ -430,10 +432,8 @@ def _check_described(y: NDArray[np.generic], codes: NDArray[np.int64], class_nam
             f"y holds {mine} labels such as {list_values(missing[:1])}, signatures.index {table} labels such "
             f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels"
         )
-    raise ValueError(
-        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their "
-        "rows out"
-    )
+    advice = "add their signatures or leave their rows out"
+    raise ValueError(f"y names classes without a row in signatures: {list_values(missing)}; {advice}")
 
 
 def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.int64]]:
@@ -526,20 +526,6 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
     return X, chosen.names, y
 
 
-def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
-    if not names or not len(X):
-        return
-    numbering = tables.Numbering(names)
-    numbering.update(X)
-    found = [names[k] for k in numbering.find()]
-    if found:
-        warnings.warn(
-            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or "
-            "call it 'id'",
-            stacklevel=3,
-        )
-
-
 def _float_column(column: nw.Series[Any]) -> NDArray[np.float32]:
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         values = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
@@ -584,10 +570,8 @@ def _requested_unseen(unseen: Any) -> tuple[Sequence[str | int] | None, int | fl
     if isinstance(unseen, int | np.integer) and not isinstance(unseen, bool) and unseen >= 1:
         return None, int(unseen)
     if isinstance(unseen, str) or not isinstance(unseen, Iterable):
-        raise ValueError(
-            f"unseen is {unseen!r}: expected a list of class names, how many classes to draw, or the fraction of them, "
-            "such as 0.25"
-        )
+        expected = "a list of class names, how many classes to draw, or the fraction of them, such as 0.25"
+        raise ValueError(f"unseen is {unseen!r}: expected {expected}")
     return list(unseen), 0.25
 
 

@@ -248,7 +248,7 @@ class RawFeatures:
             os.replace(self.path, target)
             return self.names, None
         chosen = [names.index(column.name) for column in columns]
-        words = None if self.categories is None else [self.categories[k] for k in chosen]
+        words = () if self.categories is None else tuple(self.categories[k] for k in chosen)
         preparation = Preparation(tuple(columns))
         with target.open("wb") as file:
             _write_header(file, len(raw), len(preparation.features))
@@ -343,9 +343,8 @@ def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterat
     ours = path.is_dir() and not path.is_symlink()
     ours = ours and (not any(path.iterdir()) or any((path / name).is_file() for name in REPLACEABLE))
     if there and not ours:
-        raise ValueError(
-            f"{path} is not a dataset folder, so force does not replace it: choose another folder, or remove it"
-        )
+        advice = "choose another folder, or remove it"
+        raise ValueError(f"{path} is not a dataset folder, so force does not replace it: {advice}")
     with replace_folder(path, new=not force) as temporary:
         yield temporary
 

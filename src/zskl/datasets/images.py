@@ -116,10 +116,8 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     bare = next((one.path for one in pictures if one.label is None), None)
     classed = next((one.path for one in pictures if one.label is not None), None)
     if bare is not None and classed is not None:
-        raise ValueError(
-            f"{classed} is in the folder of a class and {bare} is not: either all pictures have a class, or none; "
-            "embed them separately"
-        )
+        advice = "either all pictures have a class, or none; embed them separately"
+        raise ValueError(f"{classed} is in the folder of a class and {bare} is not: {advice}")
     return pictures
 
 
@@ -168,7 +166,8 @@ class UnfinishedFeatures:
         shard = self.folder / f"shard-{self._shards:06d}.npz"
         self._shards += 1
         good, bad, why = (np.array(list(texts), dtype=np.str_) for texts in (keys, reasons, reasons.values()))
-        _save_arrays(shard, features=features, keys=good, bad_keys=bad, reasons=why)
+        with replace_file(shard) as file:
+            np.savez(file, features=features, keys=good, bad_keys=bad, reasons=why)
         self._register(shard)
 
     def finish(self, keys: Sequence[str], **arrays: NDArray[np.generic]) -> int:
@@ -187,7 +186,8 @@ class UnfinishedFeatures:
                     features[row_of[name]] = block[row]
         assert features is not None
         dimension = int(features.shape[1])
-        _save_arrays(self.target, features=features, **arrays)
+        with replace_file(self.target) as file:
+            np.savez(file, features=features, **arrays)  # type: ignore[arg-type]
         del features
         self.remove()
         return dimension
@@ -206,11 +206,6 @@ class UnfinishedFeatures:
         if len(shape) == 2 and shape[0] == len(names):
             self.rows.update({name: (shard, row) for row, name in enumerate(names)})
             self.reasons.update(reasons)
-
-
-def _save_arrays(path: Path, **arrays: NDArray[np.generic]) -> None:
-    with replace_file(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -365,9 +360,7 @@ def _prepare_picture(path: Path, prepare: Callable[[Image], NDArray[np.float32]]
         return str(error)
 
 
-def _embed_batch(
-    batch: dict[str, NDArray[np.float32] | str], network: Backbone, unfinished: UnfinishedFeatures
-) -> None:
+def _embed_batch(batch: dict[str, NDArray[np.float32] | str], network: Backbone, target: UnfinishedFeatures) -> None:
     reasons = {key: value for key, value in batch.items() if isinstance(value, str)}
     inputs = {key: value for key, value in batch.items() if not isinstance(value, str)}
     keys, features = list(inputs), np.empty((0, 0), np.float32)
@@ -381,4 +374,4 @@ def _embed_batch(
         finite: NDArray[np.bool_] = np.asarray(np.isfinite(features).all(axis=1))
         reasons |= {key: "the network returned NaN or infinity" for key, ok in zip(keys, finite, strict=True) if not ok}
         keys, features = [key for key in keys if key not in reasons], features[finite]
-    unfinished.add(keys, features.astype(np.float32, copy=False), reasons)
+    target.add(keys, features.astype(np.float32, copy=False), reasons)

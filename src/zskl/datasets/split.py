@@ -44,23 +44,21 @@ def choose_unseen(
         names = [normalise_name(str(name)) for name in unseen]
         unknown = [name for name in names if name not in classes]
         if unknown:
-            parts = [part.strip() for part in unknown[0].split(",")]
+            first = unknown[0]
+            parts = [part.strip() for part in first.split(",")]
             if len(parts) > 1 and all(part in classes for part in parts):
                 each = " ".join(f"--unseen {part}" for part in parts)
-                raise ValueError(
-                    f"unseen names {unknown[0]!r}, which is not a class: name each class on its own, {each}"
-                )
+                raise ValueError(f"unseen names {first!r}, which is not a class: name each class on its own, {each}")
             raise ValueError(
-                f"unseen names {list_values(unknown)}{suggest(unknown[0], classes)}, which the signatures do not "
+                f"unseen names {list_values(unknown)}{suggest(first, classes)}, which the signatures do not "
                 f"describe: expected some of {list_values(classes)}"
             )
         hidden |= np.isin(np.asarray(classes), names)
         asked = f"naming {len(set(names))} unseen class(es)"
     else:
         if not (share >= 1 if isinstance(share, int) else 0 < share < 1):
-            raise ValueError(
-                f"unseen_fraction is {share}: expected a number above 0 and below 1; or name the unseen classes"
-            )
+            expected = "a number above 0 and below 1; or name the unseen classes"
+            raise ValueError(f"unseen_fraction is {share}: expected {expected}")
         full = np.flatnonzero(~hidden)
         number = share if isinstance(share, int) else max(round(share * len(full)), 0 if hidden.any() else 1)
         hidden[make_generator(seed, _UNSEEN).permutation(full)[:number]] = True

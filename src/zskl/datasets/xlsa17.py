@@ -176,10 +176,8 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
     for one, other in combinations(REQUIRED_PARTS, 2):
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
-            raise ValueError(
-                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs "
-                "to one"
-            )
+            where = f"{path}: {one}_loc and {other}_loc"
+            raise ValueError(f"{where} share rows {list_values(shared)} (counted from 0); a row belongs to one")
     return Splits(
         path,
         tuple(names),
@@ -198,10 +196,8 @@ def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     array = array.ravel()
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
         where = np.flatnonzero(array != np.floor(array))
-        raise ValueError(
-            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): "
-            "expected whole numbers"
-        )
+        wrong, at = list_values(array[where]), list_values(where)
+        raise ValueError(f"{path}: {field} holds {wrong} at rows {at} (counted from 0): expected whole numbers")
     below = np.flatnonzero(array < 1)
     if below.size:
         found = np.unique(array[below]).astype(np.int64)
@@ -268,9 +264,8 @@ def _read_cached(folder: Path, source: Path, now: os.stat_result) -> CachedMatri
             with suppress(OSError):  # if it cannot be written, the source is hashed again next time
                 write_atomically(folder / "source.json", json.dumps(entry | fresh).encode())
         X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
-        if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
-            return None
-        return CachedMatrix(X, entry["notes"])
+        whole = X.dtype == np.float32 and list(X.shape) == entry["shape"]
+        return CachedMatrix(X, entry["notes"]) if whole else None
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
 
@@ -467,11 +462,8 @@ def _read_csv_table(splits: Splits, path: Path) -> pd.DataFrame:
 def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:
     bad = ~np.isfinite(values)
     if bad.any():
-        classes = np.array(splits.class_names)[bad.any(axis=1)]
-        raise ValueError(
-            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the "
-            "values"
-        )
+        classes = list_values(np.array(splits.class_names)[bad.any(axis=1)])
+        raise ValueError(f"{where} is NaN or infinite for classes {classes} in {bad.sum()} cells; fill in the values")
     return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)
 
 
@@ -545,10 +537,8 @@ def _file_fold(splits: Splits, labels: NDArray[np.int64]) -> Parts:
             raise ValueError(f"{splits.source}: {field}_loc has no row of trainval_loc; leave out folds='file'")
     both = np.intersect1d(kept["train"], kept["val"])
     if both.size:
-        raise ValueError(
-            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out "
-            "folds='file'"
-        )
+        where = f"{splits.source}: train_loc and val_loc"
+        raise ValueError(f"{where} share rows {list_values(both)} (counted from 0); leave out folds='file'")
     remarks = [f"dropped {' and '.join(dropped)}, which are not in trainval_loc"] if dropped else []
     shared = np.intersect1d(labels[kept["train"]], labels[kept["val"]])
     if shared.size:

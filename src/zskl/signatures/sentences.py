@@ -198,10 +198,8 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
     if device not in (None, "cpu"):
         return _load_transformer(str(folder), device)
     if find_spec("tokenizers") is None:
-        raise ValueError(
-            f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your "
-            "own callable"
-        )
+        advice = "pip install 'zskl[text]', or pass your own callable"
+        raise ValueError(f"the encoder {name!r} needs tokenizers, which is not installed: {advice}")
     return load_minilm(folder)
 
 
@@ -359,10 +357,9 @@ def find_weights() -> Path | None:
 
 
 def _find_package() -> Distribution | None:
-    try:
+    with suppress(PackageNotFoundError):
         return distribution(BUNDLED)
-    except PackageNotFoundError:
-        return None
+    return None
 
 
 def load_minilm(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:

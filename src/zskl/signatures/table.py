@@ -275,9 +275,8 @@ def _reorder_columns(table: SignatureTable, names: tuple[str, ...]) -> Signature
     if missing or extra:
         faults = [f"lacks {list_values(missing)}"] if missing else []
         faults += [f"has the unknown {list_values(extra)}"] if extra else []
-        raise ValueError(
-            f"the signatures table {' and '.join(faults)}: it must have the {len(names)} attribute columns of fit"
-        )
+        expected = f"it must have the {len(names)} attribute columns of fit"
+        raise ValueError(f"the signatures table {' and '.join(faults)}: {expected}")
     order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
 
@@ -398,10 +397,8 @@ def open_frame(given: Any, where: str) -> nw.DataFrame[Any] | None:
         return None
     frame = nw.from_native(given, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
-        raise ValueError(
-            f"{where} is a {type(given).__name__}, which holds no rows yet: expected a data frame; call its .collect() "
-            "first"
-        )
+        advice = "expected a data frame; call its .collect() first"
+        raise ValueError(f"{where} is a {type(given).__name__}, which holds no rows yet: {advice}")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -508,12 +505,7 @@ def find_identifiers(names: Sequence[str], matrix: NDArray[np.floating], labels:
 
 
 def attribute_groups(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The columns of attributes that belong together: `has_bill_shape::dagger` and `has_bill_shape::hooked`.
-
-    A group is what stands before a separator; without groups, each attribute is one.
-
-    A separator counts if it gives more than one group and at least one of several attributes. Of names with several
-    such separators, the last is tried before the first.
+    """The columns that belong together: those with the same text before a separator that makes groups of several.
 
     >>> attribute_groups(["wing_red", "wing_blue", "size"])
     {'wing': (0, 1), 'size': (2,)}

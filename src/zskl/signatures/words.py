@@ -230,9 +230,8 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
     if rows == 0:
         raise ValueError(f"{path} holds no word vectors ({number} line(s)): expected lines 'word 0.1 0.2 ...'")
     if promised is not None and rows != promised:
-        raise ValueError(
-            f"{path} holds {rows} words, its first line promises {promised}: the file is incomplete; fetch it again"
-        )
+        advice = "the file is incomplete; fetch it again"
+        raise ValueError(f"{path} holds {rows} words, its first line promises {promised}: {advice}")
     return found
 
 
@@ -247,10 +246,8 @@ def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(gzip.GzipFile(fileobj=plain) if packed else plain, 1):
                 yield number, line
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path} cannot be unpacked after line {number} ({error}): the file is damaged or incomplete; fetch it "
-                "again"
-            ) from None
+            advice = "the file is damaged or incomplete; fetch it again"
+            raise ValueError(f"{path} cannot be unpacked after line {number} ({error}): {advice}") from None
 
 
 def _is_number(part: bytes) -> bool:

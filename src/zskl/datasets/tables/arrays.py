@@ -64,9 +64,8 @@ def read_mat(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) ->
                 found[name] = [_cell_text(cell, path, name) for cell in value.ravel(order="F")]
     missing = [name for name in wanted if name not in found]
     if missing:
-        raise ValueError(
-            f"{path} has no variable {list_values(missing)}: it has {list_values(list_variables(path)) or 'nothing'}"
-        )
+        there = list_values(list_variables(path)) or "nothing"
+        raise ValueError(f"{path} has no variable {list_values(missing)}: it has {there}")
     return found
 
 
@@ -147,9 +146,8 @@ def _read_value(file: Any, item: Any, where: str) -> Any:
         return [_read_cell(file, cell, where) for cell in cells]
     if kind == "char":
         return _read_characters(item)
-    if "MATLAB_empty" in item.attrs:  # stored as its shape
-        return np.empty(item[()].astype(int).ravel())
-    return item[()].T
+    # An empty matrix is stored as its shape.
+    return np.empty(item[()].astype(int).ravel()) if "MATLAB_empty" in item.attrs else item[()].T
 
 
 def _read_cell(file: Any, cell: Any, where: str) -> str:
@@ -262,10 +260,8 @@ def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str], di
     named = [name for name in matrices if name.lower() in names]
     found = named or list(matrices)
     if len(found) != 1:
-        held = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
-        raise ValueError(
-            f"{path} holds {held}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
-        )
+        has = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
+        raise ValueError(f"{path} holds {has}: expected one {dimensions}-D array, named {names[0]!r} if there are more")
     return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
 
 
@@ -301,7 +297,5 @@ def _open_arrays(path: Source) -> Any:
 
 
 def _pickle_error(path: Source) -> ValueError:
-    return ValueError(
-        f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
-        "np.array(names, dtype=str)"
-    )
+    advice = "save strings as np.array(names, dtype=str)"
+    return ValueError(f"{path} holds Python objects, which zskl does not load, because they can run code: {advice}")

@@ -102,10 +102,8 @@ def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: C
     """Which column is what. By default all are features but labels, row names and identifiers among the `words`."""
     twice = sorted(find_repeated(header))
     if twice:
-        raise ValueError(
-            f"{path} has several columns named {list_values(twice)}: rename or drop them; a CSV file starts with a "
-            "line of column names"
-        )
+        advice = "rename or drop them; a CSV file starts with a line of column names"
+        raise ValueError(f"{path} has several columns named {list_values(twice)}: {advice}")
     at, labels = {name: position for position, name in enumerate(header)}, wanted.labels
     if labels is not None and labels not in at:
         raise ValueError(f"{path} has no column {labels!r}{suggest(labels, at)}: it has {list_values(header)}")

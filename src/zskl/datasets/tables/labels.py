@@ -106,9 +106,8 @@ def match_labels(
     if ids and label_ids is not None:
         for where, names in ((path, label_ids), (features, ids)):
             if twice := find_repeated(names):
-                raise ValueError(
-                    f"{where} uses an id twice ({list_values(twice)}): rows are matched by id, so use each id once"
-                )
+                advice = "rows are matched by id, so use each id once"
+                raise ValueError(f"{where} uses an id twice ({list_values(twice)}): {advice}")
         at = {name: row for row, name in enumerate(label_ids)}
         missing = [name for name in ids if name not in at]
         if missing:

@@ -81,10 +81,8 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
         raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
     vectors = [name for name in columns.names if _is_vector(schema.field(name).type)]
     if len(vectors) > 1:
-        raise ValueError(
-            f"{path} has several columns of vectors, {list_values(vectors)}: expected one, which has the features; "
-            "drop the others"
-        )
+        expected = "one, which has the features; drop the others"
+        raise ValueError(f"{path} has several columns of vectors, {list_values(vectors)}: expected {expected}")
     if vectors:
         others = tuple(name for name in columns.names if name not in vectors)
         columns = replace(columns, names=tuple(vectors), left_out=(*columns.left_out, *others))
@@ -132,9 +130,8 @@ def _vector_width(path: Source, file: Any, name: str) -> int:
     (at,) = (k for k, leaf in enumerate(leaves) if leaf.max_repetition_level and leaf.path.startswith(f"{name}."))
     values = sum(about.row_group(k).column(at).num_values for k in range(about.num_row_groups))
     if values % max(1, about.num_rows):
-        raise ValueError(
-            f"{path}: column {name!r} holds vectors of different lengths: expected as many numbers in each row"
-        )
+        where = f"{path}: column {name!r}"
+        raise ValueError(f"{where} holds vectors of different lengths: expected as many numbers in each row")
     return int(values // max(1, about.num_rows))
 
 
@@ -227,9 +224,7 @@ class ParquetRows:
         """The names and the classes of the rows of a batch."""
         return self._texts(batch, self._ids, first_row), self._texts(batch, self._labels, first_row)
 
-    def batches(
-        self, names: Sequence[str], start: int, stop: int, height: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
+    def batches(self, names: Sequence[str], start: int, stop: int, height: int = 0) -> Iterator[tuple[int, Any]]:
         """Batches of these columns of the rows from `start` to `stop`, each with the number of its first row."""
         firsts = [0, *self._ends]
         groups = [k for k, end in enumerate(self._ends) if end > start and firsts[k] < stop]
@@ -249,10 +244,8 @@ class ParquetRows:
         try:
             yield from self._file.iter_batches(height, row_groups=groups, columns=list(names), use_threads=False)
         except (ArrowException, OSError) as error:
-            said = " ".join(str(error).split())
-            raise ValueError(
-                f"{self._path}, column {list_values(names)} cannot be read ({said}): write it again"
-            ) from None
+            where, reason = f"{self._path}, column {list_values(names)}", " ".join(str(error).split())
+            raise ValueError(f"{where} cannot be read ({reason}): write it again") from None
 
     def _slabs(self, most: int) -> Iterator[tuple[int, int]]:
         """First row and end of each slab: whole row groups if they fit, so that none is read twice."""
@@ -278,9 +271,8 @@ class ParquetRows:
         empty = {None, *(code for code, value in enumerate(values) if value in (None, "") or value != value)}  # NaN
         missing = [first_row + k for k, code in enumerate(codes) if code in empty]
         if missing:
-            raise ValueError(
-                f"{self._path}, column {name!r} is empty in rows {list_values(missing)} (counted from 0): fill them in"
-            )
+            where = f"{self._path}, column {name!r}"
+            raise ValueError(f"{where} is empty in rows {list_values(missing)} (counted from 0): fill them in")
         texts = [str(value) for value in values]
         return [texts[code] for code in codes]
 

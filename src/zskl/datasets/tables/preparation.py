@@ -56,9 +56,7 @@ class Preparation:
     def features(self) -> tuple[str, ...]:
         return tuple(name for column in self.columns for name in column.features)
 
-    def apply(
-        self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] | None = None
-    ) -> NDArray[np.float32]:
+    def apply(self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] = ()) -> NDArray[np.float32]:
         """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
         words = words or [None] * len(self.columns)
         return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
