@@ -80,7 +80,7 @@ def fetch(
     root: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """root/NAME, by default in the user's cache: checked by its SHA-256 sums, or fetched from the first good address."""
+    """root/NAME, by default in the user's cache: checked by its SHA-256 sums, or got from the first good address."""
     key = name.lower()
     if key not in PACKAGES:
         raise ValueError(f"no package is called {name!r}: expected one of {', '.join(PACKAGES)}")

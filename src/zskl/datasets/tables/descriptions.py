@@ -106,7 +106,7 @@ def _text_columns(path: Source) -> tuple[dict[str, list[str]], list[int]]:
 
 
 def _class_column(path: Source, columns: Mapping[str, Sequence[Any]], label_column: str | None) -> str:
-    """The column "class", or named as the labels are; else the only words beside a count, a nameless first, or words."""
+    """The column "class", or named as the labels are; else the only words beside a count, a nameless first or words."""
     names = list(columns)
     for wanted in (CLASS_COLUMN, label_column):
         found = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
