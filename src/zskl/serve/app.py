@@ -53,7 +53,6 @@ class SendQueue:
         self._left: dict[asyncio.Timeout, int] = {}  # bytes of each answer, the longest wait first
 
     async def send(self, body: bytes, more: bool, send: Send) -> None:
-        """Send a body, or a part of it with `more` to come."""
         if len(body) <= CHUNK_BYTES:
             await send({"type": "http.response.body", "body": body, "more_body": more})
             return
@@ -84,7 +83,6 @@ class SendQueue:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -107,13 +105,7 @@ def page_origin(address: str) -> str:
 
 
 class GuardMiddleware:
-    """Checks each request before the application sees it, and adds headers to each answer.
-
-    Without a token only names of this machine are answered, so that no page on the web can reach the service under
-    another name. With a token, everything but the page needs it. Requests from a page of another origin are always
-    refused; `public` is the address of our own page behind a proxy. Bodies are counted as they arrive, answers go out
-    in chunks. HEAD is answered wherever GET is.
-    """
+    """Checks each request before the application sees it, and adds headers to each answer."""
 
     def __init__(
         self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits, public: str | None = None
@@ -205,11 +197,7 @@ def _strip_port(host: str) -> str:
 
 
 class SyncMiddleware:
-    """Lets requests see what any worker has acknowledged before they began.
-
-    If another worker has changed the classes, one request takes that over first, and the others wait for it. If the
-    file cannot be read, the answer is 503, never stale data.
-    """
+    """Lets requests see what any worker has acknowledged before they began."""
 
     def __init__(self, app: ASGIApp, classes: ClassRegistry) -> None:
         self._app, self._classes, self._lock = app, classes, asyncio.Lock()
@@ -243,8 +231,7 @@ register_url_convertor("classname", _ClassName())
 
 
 class Application(FastAPI):
-    """FastAPI's, but for predictions without options in their address: these go straight to their handler, because
-    finding their route takes FastAPI as long as answering them."""
+    """FastAPI's, but for predictions without options in their address, which go straight to their handler."""
 
     predictions: PredictionHandler
 
@@ -260,7 +247,6 @@ class Application(FastAPI):
 
 
 def build_app(service: Service) -> Application:
-    """The application of a service."""
     app = Application(
         title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
     )

@@ -72,7 +72,6 @@ class PictureFiles:
 
     @property
     def key(self) -> str:
-        """The folder's files and when they were changed last."""
         found = sorted(self._files.items())
         return f"{[(row, str(path), path.stat().st_mtime_ns) for row, path in found if path.exists()]}"
 
@@ -192,8 +191,7 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
 
 
 def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether a description (p,) rules out each class: all its signatures differ in a given attribute by more than
-    half of its range. Rows of such a class may fit what is described, but they fit their own class better."""
+    """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
     low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
     apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
     alike = set(table.labels[~apart].tolist())
@@ -242,12 +240,10 @@ class LoadedRows:
 
     @cached_property
     def class_sizes(self) -> Counter[str]:
-        """Class → number of its rows."""
         return Counter(self.labels.tolist())
 
     @cached_property
     def first_pictured(self) -> dict[str, int]:
-        """Class → the first of its rows that has a picture."""
         rows = np.flatnonzero(self.pictured)
         labels, first = np.unique(self.labels[rows], return_index=True)
         return {str(label): int(rows[place]) for label, place in zip(labels, first, strict=True)}
@@ -275,7 +271,6 @@ class LoadedRows:
     def rank(
         self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
-        """The rows that a description (p,) fits best, best first."""
         rows = self._select_rows(wanted.part, wanted.pictures)
         if not len(rows):
             return []
@@ -299,8 +294,7 @@ class LoadedRows:
     def score_rows(
         self, vector: Vector, given: Mask, snapshot: ClassSnapshot | None = None, label: str | None = None
     ) -> NDArray[Any]:
-        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out. What was
-        taught about the class `label` counts, too."""
+        """(n,) how well a description (p,), with what was taught about `label`, fits each row, less its rivals."""
         label = None if label is None or snapshot is None else snapshot.resolve_name(label)
         learned = snapshot is not None and label is not None and snapshot.taught.mentions(label)
         with self._lock:  # the first one to ask projects, the others wait
@@ -445,7 +439,6 @@ class LoadedRows:
         ]
 
     def read_picture(self, row: int) -> tuple[bytes, str]:
-        """The bytes of a row's picture, and their media type."""
         if self.pictures is None or not self.pictures.has(row):
             raise Refusal(404, f"there is no picture of row {row}")
         try:
@@ -454,18 +447,15 @@ class LoadedRows:
             raise Refusal(404, f"the picture of row {row} cannot be read any more") from None
 
     def check_rows(self, rows: list[int]) -> list[int]:
-        """Numbers of rows. A number without a row is refused."""
         wrong = next((row for row in rows if not 0 <= row < len(self.X)), None)
         if wrong is not None:
             raise Refusal(422, f"there is no row {wrong}: the data have {len(self.X)} rows, counted from 0")
         return rows
 
     def features(self, rows: list[int]) -> Features:
-        """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
     def describe_row(self, snapshot: ClassSnapshot, row: int) -> schemas.Row:
-        """What there is to know of a row."""
         label = self.labels[row]
         return {
             "row": row,
@@ -477,7 +467,6 @@ class LoadedRows:
         }
 
     def _select_rows(self, part: str | None, pictures: bool) -> RowNumbers:
-        """The rows of a part, or only those of them with a picture."""
         if part is not None and part not in self.data.parts:
             raise Refusal(422, f"the data have no part {quote(part)}: they have {list_values(self.data.parts)}")
         rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
@@ -485,7 +474,6 @@ class LoadedRows:
 
 
 def _add_unnamed(table: SignatureTable, vector: Vector) -> SignatureTable:
-    """A table with one more class, of this description (p,)."""
     labels = np.array([*table.labels, UNNAMED], dtype=object)
     return SignatureTable(labels, np.vstack([table.matrix, vector]), table.names)
 
@@ -552,10 +540,7 @@ def fit_reasons(
 
 
 class ClassMap:
-    """The classes of one model as points of a plane: those that are described alike are near each other.
-
-    The plane is that of the model's own classes, so nothing moves when a class is added. The latest map is kept.
-    """
+    """The classes of one model as points of a plane: those that are described alike are near each other."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -563,7 +548,6 @@ class ClassMap:
         self._last: schemas.MapOfClasses | None = None
 
     def draw(self, snapshot: ClassSnapshot) -> schemas.MapOfClasses:
-        """The place of each class, and the classes most like it."""
         if len(snapshot.kinds) > MAX_MAP_CLASSES:
             most = f"a map shows {MAX_MAP_CLASSES} at most"
             raise Refusal(409, f"there are {len(snapshot.kinds)} classes: {most}, see GET /classes")
@@ -675,7 +659,6 @@ class Diagnostics:
         self._mixed = bool(self._seen.any() and not self._seen.all())
 
     def balance(self) -> schemas.Balance:
-        """Accuracy on seen and unseen classes, by the constant subtracted from scores of seen classes."""
         with self._lock:  # the first request computes, the others wait
             return self._balance
 

@@ -35,7 +35,6 @@ Rows: TypeAlias = Features | list[int]  # rows of features, or numbers of loaded
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
 def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
-    """The answer for checked rows X (n, d) and checked options."""
     if options.against is not None:
         options = options.model_copy(update={"against": snapshot.resolve_name(options.against)})
     panel = snapshot.panel(None if options.candidates is None else tuple(options.candidates))
@@ -91,8 +90,7 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
 
 
 def encode_answers(parts: Iterable[Predictions]) -> bytes:
-    """The JSON of the answers for parts of the rows, as one answer. Of a part only its JSON is kept: as Python's
-    objects, a large answer would take many times the memory."""
+    """The JSON of the answers for parts of the rows, as one answer."""
     predictions, features, about = bytearray(), bytearray(), b""
     for part in parts:
         about = to_json({name: part[name] for name in ("version", "calibration")})  # the same of all
@@ -130,11 +128,7 @@ class PendingRow:
 
 
 class Batcher:
-    """Scores single rows that wait at the same time together, by one product of matrices. No row waits for others to
-    come: what has arrived by the next turn of the event loop is a batch.
-
-    Rows wait in groups with the same options. `get_snapshot` gives the classes at the moment of scoring.
-    """
+    """Scores single rows that wait at the same time, with the same options, by one product of matrices."""
 
     def __init__(self, get_snapshot: Callable[[], ClassSnapshot]) -> None:
         self._get_snapshot = get_snapshot
@@ -194,7 +188,6 @@ class PredictionHandler:
         self._batcher = Batcher(lambda: service.snapshot)
 
     async def answer(self, request: Request, options: PredictionOptions) -> Response:
-        """The answer to a request with these options in its address."""
         service, concurrency = self._service, self._concurrency
         kind = requests.check_media_type(request, BODY_TYPES)
         if kind in requests.PHOTO:

@@ -52,7 +52,6 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
-    """The type of a request's body; another one than those allowed is refused."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in allowed:
         raise Refusal(415, f"the body is of type {quote(kind)}: send the header Content-Type: {' or '.join(allowed)}")
@@ -66,7 +65,6 @@ def merge_options(address: PredictionOptions, body: PredictionOptions) -> Predic
 
 
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
-    """Refuse options that contradict each other."""
     if options.against is not None and not options.explain:
         raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
     if options.raw and not options.explain:
@@ -179,7 +177,6 @@ def to_float32(X: NDArray[Any]) -> Features:
 
 
 async def read_small_body(schema: type[Schema], request: Request, limits: Limits) -> Schema:
-    """A small JSON body."""
     check_media_type(request, JSON)
     body = bytearray()
     async for part in request.stream():
@@ -206,7 +203,6 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
 
 
 def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    """What pydantic found first, and how much more."""
     errors = [error for error in errors if not _repeats_fault(error, errors)]
     more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
     return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
@@ -234,8 +230,7 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
 
 
 def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
-    """Features from a CSV table. If its first line has a value that is not a number, it names the columns: the model's
-    features are then found by name, and other columns are left out. Without names the columns are the features."""
+    """Features from a CSV table, whose columns are found by name if its first line names them."""
     if max(map(body.count, DELIMITERS.encode())) + body.count(b"\n") > limits.json_values:
         raise Refusal(413, f"the table has more than {limits.json_values} values: send rows in parts, or a .npy file")
     try:

@@ -57,12 +57,10 @@ _REF = "#/components/schemas/{model}"
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer, as one of the types of `schemas` describes it."""
     return Response(to_json(content), status, headers, "application/json")
 
 
 def error_response(error: Exception) -> Response:
-    """The answer where a request ended in an error."""
     if isinstance(error, Refusal):
         return json_response({"error": error.sentence}, error.status)
     if isinstance(error, ClientDisconnect):
@@ -72,8 +70,6 @@ def error_response(error: Exception) -> Response:
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Turn every exception of the application into JSON with a sentence."""
-
     @app.exception_handler(Refusal)
     @app.exception_handler(ClientDisconnect)
     @app.exception_handler(Exception)

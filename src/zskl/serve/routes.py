@@ -26,8 +26,6 @@ PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"
 
 
 def add_model_routes(app: FastAPI, service: Service) -> None:
-    """The routes that say what is served."""
-
     @app.get("/health", response_model=schemas.Health)
     async def health() -> Response:
         """Whether the service is up."""
@@ -40,8 +38,6 @@ def add_model_routes(app: FastAPI, service: Service) -> None:
 
 
 def add_class_routes(app: FastAPI, service: Service) -> None:
-    """The routes of classes."""
-
     @app.get("/classes", response_model=schemas.ClassList)
     async def list_classes() -> Response:
         """All classes: seen and unseen ones of the model file, and added ones."""
@@ -93,8 +89,6 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
 
 
 def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of examples."""
-
     @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
     async def list_examples(name: str) -> Response:
         """The rows that were marked as right or wrong for a class here, the oldest first."""
@@ -146,8 +140,6 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
 
 
 def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of unlabelled rows."""
-
     @app.get("/adapt", response_model=schemas.Verdict, **responses.refusal_responses(409))
     async def adaptation() -> Response:
         """Whether the model is adapted to loaded rows, and what validation classes say about adapting to them."""
@@ -180,8 +172,6 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
 
 
 def add_description_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of descriptions: what their words mean, and which classes fit them."""
-
     @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
     async def understand(request: Request) -> Response:
         """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
@@ -203,8 +193,6 @@ def add_description_routes(app: FastAPI, service: Service, concurrency: Concurre
 
 
 def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of rows."""
-
     @app.post("/rank", response_model=schemas.RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
         """The rows of the loaded data that fit a description best. The score is that of the description, less half the
@@ -243,8 +231,6 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
 
 
 def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
-    """The route of predictions."""
-
     @app.post(PREDICT_PATH, response_model=schemas.Predictions, **responses.rows_body())
     async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
@@ -253,8 +239,6 @@ def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
 
 
 def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
-    """The routes of figures on test rows, and of the map."""
-
     @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
     async def balance() -> Response:
         """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
@@ -274,7 +258,6 @@ def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
 
 
 def add_page_routes(app: FastAPI) -> None:
-    """The routes of the page. They are not part of the API's description."""
     # read once: a request can only name what is in here
     folder = resources.files("zskl.serve") / "page"
     found = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []

@@ -90,11 +90,7 @@ HEAD_TOO_LONG_RESPONSE = (
 
 
 def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """The same HTTP protocol, with connections that end if the head of a request is too long or too slow, or if nobody
-    reads the answer. uvicorn itself reads heads of any length, at any pace, and keeps an answer for ever.
-
-    All bytes go on to `protocol`. A second parser beside it only says where heads and parts of bodies end.
-    """
+    """The same HTTP protocol, whose connections end if a head is too long or too slow, or nobody reads the answer."""
 
     class Connection(asyncio.Protocol):
         def __init__(self, **arguments: Any) -> None:
@@ -190,8 +186,7 @@ class ConnectionCounts:
 
 
 class SharedServer(uvicorn.Server):
-    """A server that takes one connection at a time, and leaves the next one to a worker that has fewer. If that one is
-    too busy, it takes it after all. uvicorn's own takes all connections that wait, and one worker would keep them."""
+    """A server that takes one connection at a time, and leaves the next one to a worker that has fewer."""
 
     def __init__(self, config: uvicorn.Config, counts: ConnectionCounts, place: int) -> None:
         super().__init__(config)
@@ -250,7 +245,6 @@ class SharedServer(uvicorn.Server):
 
 
 def bind_socket(address: Address) -> socket.socket:
-    """A socket at the address."""
     host, port = address.host, address.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family)
@@ -266,7 +260,6 @@ def bind_socket(address: Address) -> socket.socket:
 
 
 def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
-    """How uvicorn serves an application."""
     config = uvicorn.Config(
         app,
         http="httptools",
@@ -326,8 +319,7 @@ class StopSignal:
 
 @contextmanager
 def stop_on_signals(server: uvicorn.Server | StopSignal) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests. If SIGHUP is
-    ignored, as under nohup, it stays so: then closing the terminal does not stop the service."""
+    """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests."""
     if threading.current_thread() is not threading.main_thread():  # Python handles signals only there
         yield
         return
@@ -358,7 +350,6 @@ Work = Callable[[int, Announce, ShouldStop], None]  # serves in a place; announc
 
 
 def check_workers(count: int, device: str | None) -> None:
-    """Refuse several workers where they cannot be."""
     if count > 1 and (not hasattr(os, "fork") or sys.platform == "darwin"):  # fork is unsafe on macOS
         raise ValueError(
             f"--workers is {count}: on this system a service is one process, because a running process cannot be "
@@ -391,7 +382,6 @@ class Worker:
         self.error: str | None = None
 
     def read_messages(self) -> None:
-        """Take up what it has written."""
         with suppress(BlockingIOError):
             while part := os.read(self._pipe, 1 << 16):
                 self._buffer += part
@@ -411,7 +401,6 @@ class Worker:
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
     def send_signal(self, number: int) -> None:
-        """Send a signal."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
@@ -434,12 +423,7 @@ class CrashCounter:
 def run_workers(
     count: int, work: Work, say: Callable[[str], object], maintain: Callable[[], object], close: Callable[[], object]
 ) -> None:
-    """Fork so many processes that do the work, replace those that die, and end them all on a signal. What they have to
-    say is said once all answer. `maintain` is called again and again meanwhile; `close` closes what this process holds
-    of the address.
-
-    This process runs no thread and computes nothing, so that a copy of it is as good as new.
-    """
+    """Fork so many processes that do the work, replace those that die, and end them all on a signal."""
     logging.basicConfig(format=LOG_FORMAT)
     stop = StopSignal()
     crew: list[Worker] = []

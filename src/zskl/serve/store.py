@@ -44,8 +44,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class MarkedExample:
-    """A row that somebody marked as right or wrong for a class. `features` (d,) are kept, so that no data are needed to
-    learn from it again. `row` is its number in data with the fingerprint `data`, if it is of any."""
+    """A row marked as right or wrong for a class; `row` is its number in data with the fingerprint `data`."""
 
     id: str
     label: str
@@ -65,11 +64,7 @@ class Adaptation:
 
 @dataclass(frozen=True, eq=False)
 class TeachingState:
-    """What a service was taught since its model was fitted; never changes, so that a request sees one state.
-
-    `examples` in the order in which they came, and the `adaptation`. `versions` says in which version of the classes
-    the examples of a class were changed last.
-    """
+    """What a service was taught since its model was fitted; never changes, so that a request sees one state."""
 
     examples: tuple[MarkedExample, ...] = ()
     adaptation: Adaptation | None = None
@@ -79,11 +74,9 @@ class TeachingState:
         return bool(self.examples) or self.adaptation is not None
 
     def examples_of(self, name: str) -> list[MarkedExample]:
-        """The examples of a class."""
         return [one for one in self.examples if one.label == name]
 
     def mentions(self, name: str) -> bool:
-        """Whether something was taught about a class."""
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.examples_of(name)) or any(name in one.classes for one in adapted)
 
@@ -98,13 +91,11 @@ class TeachingState:
         return replace(self, versions={**self.versions, name: version})
 
     def without_examples(self, ids: Collection[str], version: int) -> TeachingState:
-        """Without some of the examples."""
         gone = [one.label for one in self.examples if one.id in ids]
         rest = tuple(one for one in self.examples if one.id not in ids)
         return replace(self, examples=rest, versions={**self.versions, **dict.fromkeys(gone, version)})
 
     def without_class(self, name: str) -> TeachingState:
-        """Without all that was taught about a class."""
         adaptation = self.adaptation
         if adaptation is not None:
             adaptation = replace(adaptation, kept=tuple(one.without(name) for one in adaptation.kept))
@@ -136,18 +127,15 @@ def deleted_class_line(name: str) -> dict[str, Any]:
 
 
 def example_line(one: MarkedExample) -> dict[str, Any]:
-    """The line of a new example."""
     about = {"id": one.id, "class": one.label, "right": one.right, "row": one.row, "data": one.data}
     return {"key": EXAMPLE_KEY, **about, "features": _encode_numbers(one.features)}
 
 
 def forgotten_line(ids: Collection[str]) -> dict[str, Any]:
-    """The line of examples that are taken back."""
     return {"key": FORGOTTEN_KEY, "ids": list(ids)}
 
 
 def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
-    """The line of an adaptation, or of its end."""
     if adaptation is None:
         return {"key": ADAPTED_KEY, "kept": [], "told": None}
     kept = [
@@ -157,7 +145,6 @@ def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
 
 
 def is_valid_line(line: object) -> bool:
-    """Whether something read from JSON is a line of such a file."""
     if not isinstance(line, dict) or not isinstance(line.get("key"), str) or type(line.get("version", 0)) is not int:
         return False
     if line["key"] in TEACHING_FIELDS:
@@ -246,7 +233,6 @@ class StoredClasses:
         return self._lines > MAX_LINES_PER_ENTRY * needed or self._adaptations > MAX_LINES_PER_ENTRY
 
     def lines(self) -> list[dict[str, Any]]:
-        """The lines that say the same without what no longer holds."""
         described = [
             {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
             for name, given in self.classes.items()
@@ -289,8 +275,7 @@ class StoreError(OSError):
 
 
 def check_file(path: Path, handle: int, least: int) -> int | None:
-    """The size of the file that is open as `handle`, None if it was removed. Another file at this path, or one with
-    less than `least` bytes, is refused."""
+    """The size of the file open as `handle`, None if it was removed; another one, or one cut short, is refused."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -323,8 +308,7 @@ class FileWatcher:
 
 
 class ClassFile(StoredClasses):
-    """An open file that nobody else changes, and what its first `size` bytes say, or all. It is written again if most
-    lines are outdated, or if somebody has removed it."""
+    """An open file that nobody else changes, and what its first `size` bytes say, or all."""
 
     def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
         super().__init__()
@@ -335,15 +319,12 @@ class ClassFile(StoredClasses):
         self.compact()
 
     def has_changed_since(self, version: int) -> bool:
-        """Whether somebody else has changed it: nobody can."""
         return False
 
     def lock(self) -> AbstractContextManager[None]:
-        """Nobody else changes the file in this block."""
         return nullcontext()
 
     def write(self, line: Line) -> None:
-        """Add a line, with the next version."""
         self.maintain()
         line = {**line, "version": self.version + 1}
         self._log.append(line)
@@ -362,7 +343,6 @@ class ClassFile(StoredClasses):
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
     def compact(self) -> None:
-        """Write the file again if most of its lines are outdated."""
         if self.is_wasteful:
             # the disk is full, or Windows replaces no open file: it stays long, but nothing in it is wrong
             with suppress(OSError):
@@ -389,14 +369,12 @@ class ClassFile(StoredClasses):
 
 @contextmanager
 def open_class_file(path: Path) -> Iterator[ClassFile]:
-    """The file of added classes, for one service at a time."""
     with lock_class_file(path) as log:
         yield ClassFile(log)
 
 
 @contextmanager
 def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
-    """The same, before its lines are read."""
     path = path.resolve()  # or a link would be replaced, not the file that it leads to
     with ExitStack() as stack:
         try:
@@ -436,12 +414,7 @@ class _SharedNumbers(ctypes.Structure):
 
 
 class SharedState:
-    """Numbers in memory that all processes share which were forked after this was made, and a lock among them.
-
-    `numbers.inode` says which file is the file of classes, 0 while it is replaced. Its first `size` bytes are changes
-    that are on the disk; what follows was never acknowledged. `version` is that of the last change, and set after
-    `size`. `needs_compaction` asks for a shorter file.
-    """
+    """Numbers in memory that all processes share which were forked after this was made, and a lock among them."""
 
     def __init__(self) -> None:
         self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`); without a name, so none is left
@@ -449,8 +422,7 @@ class SharedState:
 
     @contextmanager
     def lock(self, wait: bool = True) -> Iterator[None]:
-        """One process at a time; one that does not `wait` gets a BlockingIOError. The system frees the lock of a
-        process that is killed. Threads of one process need another lock among them."""
+        """One process at a time; one that does not `wait` gets a BlockingIOError."""
         if sys.platform == "win32":
             raise NotImplementedError
         import fcntl
@@ -462,13 +434,11 @@ class SharedState:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close what the lock is on."""
         self._lock.close()
 
 
 class SharedClassFile(StoredClasses):
-    """The file as one worker sees it. `handle` is the open file of the process that made the worker: so it can be read
-    even if somebody has removed it. This closes it when there is another one."""
+    """The file as one worker sees it. `handle` is the open file of the process that made the worker."""
 
     def __init__(self, path: Path, shared: SharedState, handle: int) -> None:
         super().__init__()
@@ -478,7 +448,6 @@ class SharedClassFile(StoredClasses):
             pass  # this reads it
 
     def has_changed_since(self, version: int) -> bool:
-        """Whether a worker has made another version of it."""
         return self._numbers.version != version
 
     @contextmanager
@@ -500,7 +469,7 @@ class SharedClassFile(StoredClasses):
         """Nothing: the process that starts the workers maintains the file."""
 
     def write(self, line: Line) -> None:
-        """Add a line, with the next version. Call this under the lock."""
+        """Call this under the lock."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
         size = check_file(self.path, self._handle, self._end)
@@ -554,12 +523,10 @@ class ClassFileOwner:
         self._numbers.size, self._numbers.inode = found.st_size, found.st_ino
 
     def maintain(self) -> None:
-        """Write the file again if somebody has removed it, or if a worker found most of its lines outdated. If that
-        fails, it stays as it is. Workers then open the new file."""
+        """Write the file again if it was removed, or if a worker found most of its lines outdated."""
         self._watcher.run(self._maintain)
 
     def open_in_worker(self) -> SharedClassFile:
-        """The file in a worker."""
         return SharedClassFile(self.path, self.shared, self._log.handle)
 
     def _maintain(self) -> None:
@@ -583,7 +550,6 @@ class ClassFileOwner:
 
 @contextmanager
 def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
-    """The file of added classes, for the workers of one service."""
     with lock_class_file(path) as log:
         owner = ClassFileOwner(log)
         with closing(owner.shared):

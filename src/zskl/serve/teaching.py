@@ -57,7 +57,6 @@ def copy_with_classes(model: ZeroShotClassifier, table: SignatureTable) -> Any:
 
 
 def teach_model(model: ZeroShotClassifier, table: SignatureTable, taught: TeachingState) -> ZeroShotClassifier:
-    """The model after all it was taught, for classes with the descriptions in a table."""
     if not taught:
         return model
     new: Any = copy_with_classes(check_can_learn(model), table)
@@ -85,16 +84,13 @@ def check_teaching_fits(model: ZeroShotClassifier, taught: TeachingState) -> Non
 
 
 class Teaching:
-    """Changes what the model of a service was taught."""
-
     def __init__(self, classes: ClassRegistry, limits: Limits) -> None:
         self._classes, self._limits = classes, limits
 
     def add(
         self, name: str, features: Features, right: bool, row: int | None, data: str | None, since: int | None
     ) -> tuple[ClassSnapshot, MarkedExample]:
-        """Teach that a row (1, d) is of a class, or is not. `row` is its number in loaded data with the fingerprint
-        `data`; `since` the version of the examples that was looked at."""
+        """Teach that a row (1, d), the number `row` of `data` if it is loaded, is of a class, or is not."""
         check_can_learn(self._classes.model)
         with self._classes.lock_for_change() as snapshot:
             name = snapshot.find_class(name)
@@ -110,7 +106,6 @@ class Teaching:
             return self._classes.apply_change(snapshot.added, taught, store.example_line(new)), new
 
     def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> ClassSnapshot:
-        """Take back an example of a class, or all of them."""
         check_can_learn(self._classes.model)
         with self._classes.lock_for_change() as snapshot:
             name = snapshot.find_class(name)
@@ -157,7 +152,6 @@ class Teaching:
         return verdict
 
     def forget_adaptation(self) -> ClassSnapshot:
-        """Go back to what the model was before it was adapted here."""
         with self._classes.lock_for_change() as snapshot:
             if snapshot.taught.adaptation is None:
                 return snapshot

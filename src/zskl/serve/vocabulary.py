@@ -132,12 +132,10 @@ class Phrases:
 
     @property
     def known(self) -> list[str]:
-        """All values and parts, as words."""
         return sorted({" ".join(value) for value in self._by_value} | self._parts)
 
     def read(self, text: str, similar: Mapping[str, str] | None = None) -> tuple[list[Mention], list[str]]:
-        """The attributes that a text names, each once, in its order; and the words that name none. `similar` are words
-        that stand for others."""
+        """The attributes that a text names, each once, in its order; and the words that name none."""
         tokens, also = [word.lower() for word in WORD.findall(text)], similar or {}
         senses = [(*_word_senses(word), *((also[word],) if word in also else ())) for word in tokens]
         mentions = list(self._find_mentions(senses))
@@ -216,7 +214,6 @@ def _attribute_meaning(group: str | None, label: str) -> _Meaning:
 
 
 def _word_senses(word: str) -> tuple[str, ...]:
-    """What a word may stand for: itself, or its synonyms."""
     plain = _singular(word)
     found = SYNONYMS.get(word) or SYNONYMS.get(plain) or ()
     if not found and plain.endswith("ish") and len(plain) > 5:
@@ -226,7 +223,6 @@ def _word_senses(word: str) -> tuple[str, ...]:
 
 
 def _word_readings(senses: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """All ways to read some words, each word as one of those that it may stand for."""
     if not senses:
         yield ()
         return
@@ -241,8 +237,7 @@ def _singular(word: str) -> str:
 
 
 class WordMeanings:
-    """Finds known words that mean nearly the same as others, by sentence vectors if the encoder is here. Nothing is
-    loaded before the first word, and nothing is fetched."""
+    """Finds known words that mean nearly the same as others, by sentence vectors if the encoder is here."""
 
     def __init__(self, known: Sequence[str], encoder: str = sentences.BUNDLED) -> None:
         self._known, self._name = list(known), encoder
@@ -352,8 +347,7 @@ class Vocabulary:
         return found
 
     def understand(self, text: str) -> UnderstoodWords:
-        """The attributes that a description in words names: as high as any class has them, or as low if denied. Words
-        that name none are compared by their meaning, where the sentence encoder is on this machine."""
+        """The attributes that a description in words names: as high as any class has them, or as low if denied."""
         found, unknown = self._phrases.read(text)
         similar = self._meanings.nearest(unknown)
         if similar:
@@ -378,7 +372,6 @@ class Vocabulary:
         return f"{label.partition('(')[0].strip()} {part}".strip()
 
     def to_json(self) -> list[Attribute]:
-        """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""
         return [
             {
                 "name": name,
@@ -419,11 +412,7 @@ def _add_spaces(name: str) -> str:
 
 
 class SentenceEncoder:
-    """Sentences → signatures, where the model's own signatures are sentence vectors.
-
-    `recorded` names the encoder that made the class table, and its version; `templates` stand around each sentence.
-    Nothing is fetched: where the encoder is not on this machine, the request is refused.
-    """
+    """Sentences → signatures, where the model's own signatures are sentence vectors."""
 
     def __init__(self, recorded: str, templates: Sequence[str], width: int, example: str = "") -> None:
         self.recorded, self.example = recorded, example
