@@ -24,7 +24,7 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
-from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line, deleted_class_line
+from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model
 from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
@@ -261,7 +261,7 @@ class ClassRegistry:
             if kind != "added":
                 raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in snapshot.added.items() if other != name}
-            return self.apply_change(rest, snapshot.taught.without_class(name), deleted_class_line(name))
+            return self.apply_change(rest, snapshot.taught.without_class(name), class_line(name, None))
 
     @contextmanager
     def lock_for_change(self) -> Iterator[ClassSnapshot]:

@@ -258,7 +258,8 @@ def _parse_request(
     if kind in requests.CSV:
         return requests.rows_from_csv(body, model, limits), requests.check_prediction(options)
     given = requests.parse_body(schemas.PredictionRequest, body, limits)
-    options = requests.check_prediction(requests.merge_options(options, given))
+    fields = given.model_fields_set.intersection(PredictionOptions.model_fields)
+    options = requests.check_prediction(options.model_copy(update={name: getattr(given, name) for name in fields}))
     if (given.rows is None) == (given.data_rows is None):
         raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
     if given.rows is not None:

@@ -58,12 +58,6 @@ def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
     return kind
 
 
-def merge_options(address: PredictionOptions, body: PredictionOptions) -> PredictionOptions:
-    """The options of a prediction. What a JSON body sets wins over the address."""
-    given = body.model_fields_set.intersection(PredictionOptions.model_fields)
-    return address.model_copy(update={name: getattr(body, name) for name in given}) if given else address
-
-
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
     if options.against is not None and not options.explain:
         raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
@@ -203,15 +197,11 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
 
 
 def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    errors = [error for error in errors if not _repeats_fault(error, errors)]
+    # what is neither a number nor true or false is found twice: once is enough
+    numbers = {(*error["loc"][:-1], "bool") for error in errors if error["loc"][-1:] == ("float",)}
+    errors = [error for error in errors if error["loc"] not in numbers]
     more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
     return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
-
-
-def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether another fault is about the same value: that it is neither a number, nor true or false."""
-    place = tuple(error["loc"])
-    return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
 
 
 def _explain_fault(error: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from zskl.serve import requests, schemas
+from zskl.serve import schemas
 from zskl.serve.errors import Refusal
 from zskl.serve.requests import explain_errors
 
@@ -52,6 +52,7 @@ BODY_SCHEMAS = (
     schemas.NewExample,
     schemas.Unlabelled,
 )
+TEXT = {"schema": {"type": "string"}}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 _REF = "#/components/schemas/{model}"
 
@@ -98,26 +99,16 @@ def refusal_responses(*statuses: int) -> dict[str, Any]:
     return {"responses": described}
 
 
-def json_body(schema: str, *statuses: int, binary: Sequence[str] = (), created: bool = False) -> dict[str, Any]:
-    """Arguments of a route with a JSON body, or one of these `binary` media types."""
+def json_body(
+    schema: str, *statuses: int, binary: Sequence[str] = (), text: Sequence[str] = (), created: bool = False
+) -> dict[str, Any]:
+    """Arguments of a route with a JSON body, or one of these `binary` or `text` media types."""
     route = refusal_responses(*statuses)
     if created:
         route["responses"][201] = {"model": schemas.SavedClass, "description": "The class is new"}
-    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}, **dict.fromkeys(binary, BINARY)}
+    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
+    content |= dict.fromkeys(binary, BINARY) | dict.fromkeys(text, TEXT)
     return {**route, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
-
-
-def rows_body() -> dict[str, Any]:
-    """Arguments of the route that takes features, as JSON, .npy or CSV, or a photo."""
-    route = json_body("PredictionRequest", 409, 413, 415, 422, binary=(*requests.NPY, *requests.PHOTO))
-    route["openapi_extra"]["requestBody"]["content"] |= {kind: {"schema": {"type": "string"}} for kind in requests.CSV}
-    return route
-
-
-def picture_response() -> dict[str, Any]:
-    """Arguments of the route that answers with a picture."""
-    picture = {"description": "A picture", "content": {"image/*": BINARY}}
-    return {"responses": {200: picture, **refusal_responses(404, 409, 422)["responses"]}}
 
 
 def describe_api(app: FastAPI) -> None:
@@ -148,5 +139,5 @@ def describe_api(app: FastAPI) -> None:
 def _refusal_schema(status: int) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
     if status == 400:  # of what reads HTTP, which knows nothing of this service
-        content = {"text/plain": {"schema": {"type": "string"}}}
+        content = {"text/plain": TEXT}
     return {"description": STATUS_DESCRIPTIONS[status], "content": content}

@@ -219,7 +219,10 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
         return json_response(service.rows.list_rows(service.snapshot, start, count, label, part, pictures, around))
 
-    @app.get("/rows/{row}/picture", response_class=Response, **responses.picture_response())
+    shown = responses.refusal_responses(404, 409, 422)
+    shown["responses"][200] = {"description": "A picture", "content": {"image/*": responses.BINARY}}
+
+    @app.get("/rows/{row}/picture", response_class=Response, **shown)
     async def picture(row: int, request: Request, key: str | None = None) -> Response:
         """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
         check_names(request.query_params, ("key",))
@@ -231,7 +234,10 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
 
 
 def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
-    @app.post(PREDICT_PATH, response_model=schemas.Predictions, **responses.rows_body())
+    binary = (*requests.NPY, *requests.PHOTO)
+    body = responses.json_body("PredictionRequest", 409, 413, 415, 422, binary=binary, text=requests.CSV)
+
+    @app.post(PREDICT_PATH, response_model=schemas.Predictions, **body)
     async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, schemas.PredictionOptions.model_fields)

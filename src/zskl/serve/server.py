@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -233,15 +234,11 @@ class SharedServer(uvicorn.Server):
             return
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        task = self._loop.create_task(self._loop.connect_accepted_socket(self._make_protocol, connection))
+        make: Any = self.config.http_protocol_class
+        make = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        task = self._loop.create_task(self._loop.connect_accepted_socket(make, connection))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
-
-    def _make_protocol(self) -> asyncio.Protocol:
-        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return protocol
 
 
 def bind_socket(address: Address) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from typing import cast
@@ -68,14 +69,6 @@ def _describe_data(rows: LoadedRows) -> schemas.LoadedData:
     }
 
 
-def _can_explain(model: ZeroShotClassifier) -> bool:
-    try:
-        model._check_explainable()
-    except ValueError:
-        return False
-    return True
-
-
 def _plain_setting(value: object) -> JsonValue:
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -128,7 +121,6 @@ class Service:
         return Diagnostics(self.rows, self.classes.words)
 
     def check_health(self) -> schemas.Health:
-        """GET /health."""
         uptime = time.monotonic() - self._began
         return {"status": "ok", "version": __version__, "classes": len(self.snapshot.kinds), "uptime": uptime}
 
@@ -138,6 +130,10 @@ class Service:
         kinds = list(snapshot.kinds.values())
         every = {**asdict(self.limits), "photo_bytes": MAX_PHOTO_BYTES}
         limits = {name: every[name] for name in schemas.RequestLimits.__annotations__}
+        explains = False
+        with suppress(ValueError):
+            model._check_explainable()
+            explains = True
         return {
             "file": self.name,
             "estimator": model.kind,
@@ -150,7 +146,7 @@ class Service:
             "added": kinds.count("added"),
             "calibration": float(snapshot.model.calibration_),
             "probabilities": model.temperatures_ is not None,
-            "explains": _can_explain(model),
+            "explains": explains,
             "teaches": can_learn(model),
             "data": None if self._rows is None else _describe_data(self._rows),
             "examples": self._examples,

@@ -20,11 +20,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,15 +115,11 @@ TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 }
 
 
-def class_line(name: str, attributes: Mapping[str, float], sentence: str | None = None) -> dict[str, Any]:
-    """The line of a new or changed class. A sentence keeps its attributes, too: reading them needs no encoder."""
+def class_line(name: str, attributes: Mapping[str, float] | None, sentence: str | None = None) -> dict[str, Any]:
+    """The line of a new or changed class, or with None of one that is deleted, with all that was taught about it."""
+    # a sentence keeps its attributes, too: reading them needs no encoder
     described = {} if sentence is None else {"sentence": sentence}
-    return {"key": name, "deleted": False, "attributes": dict(attributes), **described}
-
-
-def deleted_class_line(name: str) -> dict[str, Any]:
-    """The line of a class that is deleted, with all that was taught about it."""
-    return {"key": name, "deleted": True, "attributes": {}}
+    return {"key": name, "deleted": attributes is None, "attributes": dict(attributes or {}), **described}
 
 
 def example_line(one: MarkedExample) -> dict[str, Any]:
@@ -416,8 +412,8 @@ class _SharedNumbers(ctypes.Structure):
 class SharedState:
     """Numbers in memory that all processes share which were forked after this was made, and a lock among them."""
 
-    def __init__(self) -> None:
-        self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`); without a name, so none is left
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
         self.numbers = _SharedNumbers.from_buffer(mmap.mmap(-1, ctypes.sizeof(_SharedNumbers)))
 
     @contextmanager
@@ -427,14 +423,12 @@ class SharedState:
             raise NotImplementedError
         import fcntl
 
-        fcntl.lockf(self._lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        # the system frees the lock of a process that is killed; threads of one process need another lock among them
+        fcntl.lockf(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         try:
             yield
         finally:
-            fcntl.lockf(self._lock, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        self._lock.close()
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 class SharedClassFile(StoredClasses):
@@ -514,9 +508,9 @@ ClassStore: TypeAlias = ClassFile | SharedClassFile
 class ClassFileOwner:
     """The file in the process that starts the workers: it keeps other services out, the file there and short."""
 
-    def __init__(self, log: run_folder.LogFile) -> None:
-        self.path, self.shared, self._log = log.path, SharedState(), log
-        self._watcher, self._numbers = FileWatcher(), self.shared.numbers
+    def __init__(self, log: run_folder.LogFile, shared: SharedState) -> None:
+        self.path, self.shared, self._log = log.path, shared, log
+        self._watcher, self._numbers = FileWatcher(), shared.numbers
         self._numbers.version = ClassFile(log).version
         log.share()
         found = os.fstat(log.handle)
@@ -550,7 +544,6 @@ class ClassFileOwner:
 
 @contextmanager
 def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
-    with lock_class_file(path) as log:
-        owner = ClassFileOwner(log)
-        with closing(owner.shared):
-            yield owner
+    # the lock among workers is on a file without a name, so that none is left
+    with lock_class_file(path) as log, tempfile.TemporaryFile() as file:
+        yield ClassFileOwner(log, SharedState(file))

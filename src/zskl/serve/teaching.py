@@ -67,8 +67,7 @@ def teach_model(model: ZeroShotClassifier, table: SignatureTable, taught: Teachi
     # after the examples: what unlabelled rows added stays as it was worked out
     if taught.adaptation is not None:
         new = new._with_adaptation(taught.adaptation.kept)
-    found: ZeroShotClassifier = new
-    return found
+    return cast(ZeroShotClassifier, new)
 
 
 def check_teaching_fits(model: ZeroShotClassifier, taught: TeachingState) -> None:
