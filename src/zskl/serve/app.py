@@ -20,7 +20,6 @@ from zskl.serve.classes import ClassRegistry
 from zskl.serve.errors import Refusal
 from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.predictions import PredictionHandler
-from zskl.serve.responses import error_response, handle_errors, json_response
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 from zskl.version import __version__
@@ -142,7 +141,7 @@ class GuardMiddleware:
         except Refusal as refusal:
             if not started:
                 headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
-                reply = json_response({"error": refusal.sentence}, refusal.status, headers)
+                reply = responses.json_response({"error": refusal.sentence}, refusal.status, headers)
                 await reply(scope, receive, send_with_headers)
         except SlowClient:
             return  # the server closes the connection, because the answer is not whole
@@ -242,7 +241,7 @@ class Application(FastAPI):
         try:
             reply = await self.predictions.answer(Request(scope, receive), PredictionOptions())
         except Exception as error:
-            reply = error_response(error)
+            reply = responses.error_response(error)
         await reply(scope, receive, send)
 
 
@@ -261,6 +260,6 @@ def build_app(service: Service) -> Application:
     routes.add_diagnostic_routes(app, service)
     routes.add_description_routes(app, service, concurrency)
     routes.add_teaching_routes(app, service, concurrency)
-    handle_errors(app)
+    responses.handle_errors(app)
     responses.describe_api(app)
     return app

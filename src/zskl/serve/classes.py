@@ -77,11 +77,7 @@ class ClassDescription:
 
 
 class ClassSnapshot:
-    """The classes at one moment. It never changes, so a request sees the same classes from beginning to end.
-
-    `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
-    `version` grows with every change. `model` has learned what was `taught`.
-    """
+    """The classes at one moment. It never changes, so a request sees the same classes from beginning to end."""
 
     def __init__(
         self,
@@ -203,7 +199,6 @@ class ClassRegistry:
                 self._lock.release()
 
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
-        """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
         if sentence is None:
             if attributes is None:
                 raise Refusal(422, "attributes is missing")

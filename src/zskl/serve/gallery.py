@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -105,7 +105,6 @@ RowPictures: TypeAlias = PictureFiles | DrawnPictures
 def load_pictures(
     data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None
 ) -> RowPictures | None:
-    """Pictures of the rows of a dataset: those in `folder`, if you name one. Letters and digits are drawn."""
     if folder is not None:
         return load_picture_folder(folder, len(data.X), names)
     if data.name.partition(":")[0] == "letters" and data.source == letters.SOURCE:
@@ -260,14 +259,6 @@ class LoadedRows:
             return np.empty((len(self.X), 0), np.float32)
         return to_numpy(self._projected.scores(None, self.model.classes_))
 
-    def _project_taught(self, snapshot: ClassSnapshot) -> tuple[ProjectedRows, Scores]:
-        """The same two for the model of a snapshot; those of the latest are kept."""
-        if self._latest is None or self._latest[0] != snapshot.version:
-            projected = self._projected.with_model(snapshot.model)
-            known = to_numpy(projected.scores(None, self.model.classes_)) if self._known.shape[1] else self._known
-            self._latest = snapshot.version, projected, known
-        return self._latest[1:]
-
     def rank(
         self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
@@ -282,7 +273,6 @@ class LoadedRows:
     def best_rows(
         self, snapshot: ClassSnapshot, labels: Sequence[str], scores: NDArray[Any], count: int
     ) -> dict[str, list[schemas.Row]]:
-        """The rows of each class that score best, those with pictures before others."""
         order = np.lexsort((-scores, ~self.pictured))
         found: dict[str, list[schemas.Row]] = {label: [] for label in labels}
         for row in order[np.isin(self.labels[order], labels)].tolist():
@@ -300,7 +290,11 @@ class LoadedRows:
         with self._lock:  # the first one to ask projects, the others wait
             projected, known = self._projected, self._known
             if learned and snapshot is not None:
-                projected, known = self._project_taught(snapshot)
+                if self._latest is None or self._latest[0] != snapshot.version:
+                    projected = projected.with_model(snapshot.model)
+                    known = to_numpy(projected.scores(None, self.model.classes_)) if known.shape[1] else known
+                    self._latest = snapshot.version, projected, known
+                _, projected, known = self._latest
         scores = self._score_vector(projected, vector, label if learned else None)
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
@@ -358,7 +352,6 @@ class LoadedRows:
         return rows[self.pictured[rows]] if pictures else rows
 
     def choose_rows_to_label(self, snapshot: ClassSnapshot, count: int, pictures: bool) -> schemas.RowsToLabel:
-        """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
         rows = self.unlabelled_rows("all", snapshot, pictures)
         if not len(rows) or len(snapshot.kinds) < 2:
             return {"version": snapshot.version, "rows": []}
@@ -384,7 +377,6 @@ class LoadedRows:
         pictures: bool,
         around: int | None = None,
     ) -> schemas.RowList:
-        """Some rows, all or of a class or part, from `start` or on the page `around` a row; and how many there are."""
         rows = self._select_rows(part, pictures)
         if label is not None and label not in self.class_sizes:
             label = snapshot.resolve_name(label)
@@ -411,9 +403,8 @@ class LoadedRows:
     def nearest_rows(
         self, snapshot: ClassSnapshot, X: Features, classes: Sequence[Sequence[str]], count: int, own: list[int] | None
     ) -> list[list[schemas.NearestRows]]:
-        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first, by the
-        Euclidean distance between features as the model scales them. `own` are the numbers of the rows themselves,
-        which are left out; where they are not known, a row with the same features is taken for it."""
+        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows but its `own`, nearest
+        first, by the Euclidean distance between features as the model scales them."""
         scaling = getattr(self.model, "feature_scaling_", None)
 
         def scaled(rows: NDArray[Any]) -> Vector:
@@ -428,6 +419,7 @@ class LoadedRows:
         def nearest(x: Vector, name: str, mine: int | None) -> list[schemas.NearRow]:
             places, rows = known[name]
             distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
+            # where its number is not known, a row with the same features is taken for it
             itself = distances <= SAME_ROW * np.sqrt((x**2).sum()) if mine is None else places == mine
             order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
             return [{**self.describe_row(snapshot, int(places[k])), "distance": float(distances[k])} for k in order]
@@ -456,15 +448,9 @@ class LoadedRows:
         return np.asarray(self.X[rows], np.float32)
 
     def describe_row(self, snapshot: ClassSnapshot, row: int) -> schemas.Row:
-        label = self.labels[row]
-        return {
-            "row": row,
-            "class": label,
-            "kind": snapshot.kinds.get(label),
-            "part": self.parts[row] or None,
-            "id": None if self.names is None else self.names[row],
-            "picture": bool(self.pictured[row]),
-        }
+        label, part, picture = self.labels[row], self.parts[row] or None, bool(self.pictured[row])
+        kind, name = snapshot.kinds.get(label), None if self.names is None else self.names[row]
+        return {"row": row, "class": label, "kind": kind, "part": part, "id": name, "picture": picture}
 
     def _select_rows(self, part: str | None, pictures: bool) -> RowNumbers:
         if part is not None and part not in self.data.parts:
@@ -500,11 +486,8 @@ def _model_columns(data: Dataset, model: ZeroShotClassifier) -> Scores:
 
 
 def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector, given: Mask) -> tuple[Vector, Vector]:
-    """How far each class agrees (c, m) with the m given attributes of a description (p,), and its values of these.
-
-    A class agrees by 1 − |its value − the given value| / (range over all classes); one with several descriptions as its
-    best one does.
-    """
+    """(c, m) 1 − |value − given value| / range of each class, for the m given attributes of a description (p,); and
+    (c, m) the values. Of several descriptions of a class, the best one counts."""
     names, matrix = list(snapshot.kinds), snapshot.table.matrix[:, given]
     each = np.clip(1 - np.abs(matrix - vector[given]) / words.spread[given], 0.0, 1.0)
     place = {name: k for k, name in enumerate(names)}
@@ -663,7 +646,6 @@ class Diagnostics:
             return self._balance
 
     def confusion(self) -> schemas.Confusion:
-        """For each class of the model with test rows: how many are recognised, and what the others are taken for."""
         with self._lock:
             return self._confusion
 
@@ -694,23 +676,18 @@ class Diagnostics:
         rows = Counter(true.tolist())
         differences = AttributeDifferences(self._words, self._model.signature_table_)
 
-        def accuracy(name: str, seen: bool) -> schemas.ClassAccuracy:
-            return {
-                "class": name,
-                "kind": "seen" if seen else "unseen",
-                "rows": rows[name],
-                "accuracy": right[name],
-                "wrong": [
-                    {"class": other, "share": part, "differ": differences.between(name, other)}
-                    for other, part in wrong[name]
-                ],
-            }
-
-        classes = zip(self._names.tolist(), self._seen.tolist(), strict=True)
-        return {
-            "classes": [accuracy(name, seen) for name, seen in classes if name in rows],
-            "pairs": most_mistaken_pairs(true, predicted, differences),
-        }
+        classes: list[schemas.ClassAccuracy] = []
+        for name, seen in zip(self._names.tolist(), self._seen.tolist(), strict=True):
+            if name not in rows:
+                continue
+            mistakes: list[schemas.Mistake] = [
+                {"class": other, "share": part, "differ": differences.between(name, other)}
+                for other, part in wrong[name]
+            ]
+            kind: schemas.Kind = "seen" if seen else "unseen"
+            found = {"class": name, "kind": kind, "rows": rows[name], "accuracy": right[name], "wrong": mistakes}
+            classes.append(cast(schemas.ClassAccuracy, found))
+        return {"classes": classes, "pairs": most_mistaken_pairs(true, predicted, differences)}
 
     @cached_property
     def _scored_rows(self) -> tuple[Labels, NDArray[np.float32]]:

@@ -51,9 +51,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
     temperatures = snapshot.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     if options.reject is not None and temperature is None:
-        raise Refusal(
-            422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
-        )
+        why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
+        raise Refusal(422, why)
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -61,9 +60,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
             scores = scores.astype(np.float64)
         scores = calibrate_scores(scores, panel.seen, constant)
         if not np.isfinite(scores).all():
-            raise Refusal(
-                422, "these features, or a class, are so large that no score can be computed: check their scale"
-            )
+            why = "these features, or a class, are so large that no score can be computed: check their scale"
+            raise Refusal(422, why)
         order, values = top_columns(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = np.full(order.shape, None)
         if temperature is not None:
@@ -135,7 +133,6 @@ class Batcher:
         self._groups: dict[Hashable, list[PendingRow]] = {}
 
     async def predict_one(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
-        """The answer for a checked row (1, d), which lists so many classes and takes so many multiplications."""
         loop = asyncio.get_running_loop()
         one = PendingRow(row, options, _batch_size(listed, cost), loop.create_future())
         if not self._groups:
@@ -181,8 +178,6 @@ def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
 
 
 class PredictionHandler:
-    """Reads requests for predictions and answers them, a single row in a batch with others that wait."""
-
     def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
         self._service, self._concurrency = service, concurrency
         self._batcher = Batcher(lambda: service.snapshot)
@@ -251,7 +246,6 @@ def _row_features(service: Service, rows: Rows) -> Features:
 def _parse_request(
     service: Service, kind: str, body: bytearray, options: PredictionOptions
 ) -> tuple[Rows, PredictionOptions]:
-    """The rows and options that a body of any kind asks for, with the options of the address."""
     model, limits = service.classes.model, service.limits
     if kind in requests.NPY:
         return requests.rows_from_npy(body, model, limits), requests.check_prediction(options)

@@ -69,7 +69,6 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
 
 
 def parse_if_match(request: Request) -> int | None:
-    """The version of the classes that the sender of a change has seen, from the header If-Match, if there is one."""
     given = request.headers.get("if-match")
     if given is None or given.strip() == "*":
         return None
@@ -111,7 +110,6 @@ def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
 def rows_from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
-    """Features from rows of numbers, in the order of the model's features or of the named `columns`."""
     places = None if columns is None else find_columns(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
@@ -124,7 +122,6 @@ def rows_from_lists(
 
 
 def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
-    """The place of each feature of the model among named columns; other columns are ignored."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise Refusal(422, "the model has no names for its features: leave out columns, and keep their order")
@@ -139,7 +136,6 @@ def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
 
 
 def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limits) -> None:
-    """Refuse features whose shape is not (n, d), or more of them than a request may have."""
     width = int(model.n_features_in_)
     if len(shape) != 2 or shape[1] != width:
         expected = f"the model takes rows of {width} numbers, (n, {width})"
@@ -305,7 +301,6 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
 def load_photo_encoder(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
 ) -> PhotoEncoder | None:
-    """The network that you name; or the one that the model file or the data name, if it is installed."""
     found = find_backbone(wanted, data, model)
     if found is None:
         return None

@@ -42,16 +42,7 @@ STATUS_DESCRIPTIONS = {
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
-BODY_SCHEMAS = (
-    schemas.NewClass,
-    schemas.Description,
-    schemas.Wanted,
-    schemas.PredictionRequest,
-    schemas.Words,
-    schemas.Sought,
-    schemas.NewExample,
-    schemas.Unlabelled,
-)
+BODY_SCHEMAS = ("NewClass", "Description", "Wanted", "PredictionRequest", "Words", "Sought", "NewExample", "Unlabelled")
 TEXT = {"schema": {"type": "string"}}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 _REF = "#/components/schemas/{model}"
@@ -94,7 +85,6 @@ def handle_errors(app: FastAPI) -> None:
 
 
 def refusal_responses(*statuses: int) -> dict[str, Any]:
-    """Arguments of a route that may refuse with these statuses."""
     described = {status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
     return {"responses": described}
 
@@ -113,7 +103,7 @@ def json_body(
 
 def describe_api(app: FastAPI) -> None:
     """Add the schemas of bodies, the refusals of every route, and 422 as this service answers it."""
-    _, models = models_json_schema([(model, "validation") for model in BODY_SCHEMAS], ref_template=_REF)
+    _, models = models_json_schema([(getattr(schemas, name), "validation") for name in BODY_SCHEMAS], ref_template=_REF)
 
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:

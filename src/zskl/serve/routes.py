@@ -14,7 +14,6 @@ from zskl.serve import requests, responses, schemas
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
 from zskl.serve.predictions import PredictionHandler
-from zskl.serve.requests import check_names, parse_if_match
 from zskl.serve.responses import json_response
 from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
@@ -69,14 +68,14 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
         GET, only if nobody has changed the class since."""
-        since = parse_if_match(request)
+        since = requests.parse_if_match(request)
         described = await requests.read_small_body(schemas.Description, request, service.limits)
         return await save(name, described, again=True, since=since)
 
     @app.delete("/classes/{name:classname}", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
-        await run_in_threadpool(service.classes.delete, name, parse_if_match(request))
+        await run_in_threadpool(service.classes.delete, name, requests.parse_if_match(request))
         return Response(status_code=204)
 
     async def save(name: str, body: schemas.Description, again: bool, since: int | None) -> Response:
@@ -105,8 +104,8 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         """Teach that a row is of a class, or with `right` false that it is not. The body is JSON with a loaded row or
         with features; or a photo, with `right` as a parameter of the address. A row counts once for a class. `If-Match`
         with the `ETag` of GET: only if nobody has changed the examples of this class since."""
-        check_names(request.query_params, ("right",))
-        since = parse_if_match(request)
+        requests.check_names(request.query_params, ("right",))
+        since = requests.parse_if_match(request)
         kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTO))
         check_can_learn(service.classes.model)
         row = data = None
@@ -134,8 +133,8 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
     @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
-        check_names(request.query_params, ("id",))
-        await run_in_threadpool(service.teaching.remove, name, id, parse_if_match(request))
+        requests.check_names(request.query_params, ("id",))
+        await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
         return Response(status_code=204)
 
 
@@ -165,7 +164,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
     ) -> Response:
         """The loaded rows whose labels would help the model most, the first one first: those that it is least sure of,
         and no two alike. Training rows and rows that were marked are left out."""
-        check_names(request.query_params, ("count", "pictures"))
+        requests.check_names(request.query_params, ("count", "pictures"))
         async with concurrency.work:
             choose = service.rows.choose_rows_to_label
             return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
@@ -216,7 +215,7 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         around: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     ) -> Response:
         """Rows of the loaded data: all, or those of one class or part; with `around`, the page on which that row is."""
-        check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
+        requests.check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
         return json_response(service.rows.list_rows(service.snapshot, start, count, label, part, pictures, around))
 
     shown = responses.refusal_responses(404, 409, 422)
@@ -225,7 +224,7 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
     @app.get("/rows/{row}/picture", response_class=Response, **shown)
     async def picture(row: int, request: Request, key: str | None = None) -> Response:
         """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
-        check_names(request.query_params, ("key",))
+        requests.check_names(request.query_params, ("key",))
         if key not in (None, service.rows.picture_key):
             raise Refusal(404, "this picture belonged to other data, which are not served any more: see GET /model")
         content, kind = await run_in_threadpool(service.rows.read_picture, row)
@@ -240,7 +239,7 @@ def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
     @app.post(PREDICT_PATH, response_model=schemas.Predictions, **body)
     async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
-        check_names(request.query_params, schemas.PredictionOptions.model_fields)
+        requests.check_names(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
 
 

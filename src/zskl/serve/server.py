@@ -36,11 +36,9 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import app, gallery, requests, store, vocabulary
 from zskl.serve.app import GuardMiddleware, SyncMiddleware, is_loopback, page_origin
 from zskl.serve.classes import name_classes_by_text
-from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service
-from zskl.serve.store import ClassStore
 
 __all__ = ["Address", "run_service"]
 
@@ -390,9 +388,10 @@ class Worker:
     def exit_reason(self) -> str | None:
         """How it ended; None while it lives."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
+        # in this order: what it wrote last is not missed
+        self.read_messages()
         if not pid:
             return None
-        self.read_messages()
         os.close(self._pipe)
         code = os.waitstatus_to_exitcode(status)
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
@@ -403,14 +402,12 @@ class Worker:
 
 
 class CrashCounter:
-    """When workers died lately."""
-
     def __init__(self, most: int = MAX_CRASHES, seconds: float = CRASH_SECONDS) -> None:
         self._most, self._seconds = most, seconds
         self._times: deque[float] = deque()
 
     def add(self, now: float) -> bool:
-        """Note a crash; whether it is one too many."""
+        """Whether this crash is one too many."""
         self._times.append(now)
         while self._times[0] < now - self._seconds:
             self._times.popleft()
@@ -446,7 +443,6 @@ def _wait_until_ready(crew: list[Worker], stop: StopSignal) -> None:
     """Until all answer, or should stop. If one cannot start, none does."""
     while not stop.should_exit:
         for one in crew:
-            one.read_messages()
             how = one.exit_reason()
             if how is not None:
                 crew.remove(one)
@@ -459,7 +455,6 @@ def _wait_until_ready(crew: list[Worker], stop: StopSignal) -> None:
 def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
     for place, one in enumerate(list(crew)):
-        one.read_messages()
         how = one.exit_reason()
         if how is None:
             continue
@@ -475,7 +470,6 @@ def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> N
 
 
 def _stop_workers(crew: list[Worker], stop: StopSignal) -> None:
-    """Stop all, and wait: running requests get their time."""
     for one in crew:
         one.send_signal(signal.SIGTERM)
     forced, last = False, time.monotonic() + SHUTDOWN_SECONDS + EXTRA_SECONDS
@@ -578,7 +572,7 @@ def run_service(
         kept = kept or path.with_name(f"{path.name}.classes.jsonl")
 
     def serve(
-        open_file: Callable[[], ClassStore | None],
+        open_file: Callable[[], store.ClassStore | None],
         announce: Announce,
         should_stop: ShouldStop = lambda: False,
         make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
@@ -588,7 +582,7 @@ def run_service(
         rows = None
         if loaded is not None:
             pictures = gallery.load_pictures(loaded, images, names)
-            rows = LoadedRows(loaded, name_classes_by_text(served), pictures, names)
+            rows = gallery.LoadedRows(loaded, name_classes_by_text(served), pictures, names)
         notes: list[str] = []  # said once the service is ready
         photos = requests.load_photo_encoder(backbone, loaded, served, notes.append)
         sentences = vocabulary.load_sentences(loaded, served)

@@ -111,9 +111,8 @@ class Service:
     @property
     def photos(self) -> PhotoEncoder:
         if self._photos is None:
-            raise Refusal(
-                409, "this service takes no photos: start it with --backbone and the network that embedded the data"
-            )
+            why = "this service takes no photos: start it with --backbone and the network that embedded the data"
+            raise Refusal(409, why)
         return self._photos
 
     @cached_property
@@ -210,7 +209,6 @@ class Service:
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
-        """An example; its row only where the data that it is of are loaded."""
         here = self._rows is not None and one.row is not None and one.data == self._rows.data.fingerprint
         row = one.row if here else None
         pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])

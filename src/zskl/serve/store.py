@@ -116,7 +116,7 @@ TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def class_line(name: str, attributes: Mapping[str, float] | None, sentence: str | None = None) -> dict[str, Any]:
-    """The line of a new or changed class, or with None of one that is deleted, with all that was taught about it."""
+    """The line of a class; with None for attributes, of one that is deleted."""
     # a sentence keeps its attributes, too: reading them needs no encoder
     described = {} if sentence is None else {"sentence": sentence}
     return {"key": name, "deleted": attributes is None, "attributes": dict(attributes or {}), **described}
@@ -167,14 +167,13 @@ def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> Teac
         return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
     adaptation = None
     if line["told"] is not None:
-        adaptation = Adaptation(tuple(map(_read_adaptation, line["kept"])), line["told"])
+        kept = []
+        for part in line["kept"]:
+            classes, sums = list(part["classes"]), _decode_numbers(part["sums"])
+            width = len(sums) // max(len(classes), 1)
+            kept.append(KeptAdaptation(classes, sums.reshape(len(classes), width), dict(part["record"])))
+        adaptation = Adaptation(tuple(kept), line["told"])
     return replace(taught, adaptation=adaptation)
-
-
-def _read_adaptation(part: Line) -> KeptAdaptation:
-    classes = list(part["classes"])
-    sums = _decode_numbers(part["sums"])
-    return KeptAdaptation(classes, sums.reshape(len(classes), len(sums) // max(len(classes), 1)), dict(part["record"]))
 
 
 def _encode_numbers(numbers: NDArray[np.float32]) -> str:
@@ -189,9 +188,7 @@ def _decode_numbers(text: str) -> NDArray[np.float32]:
 
 
 class StoredClasses:
-    """What all lines together say. `classes` name → attributes; `sentences` those that were described by a sentence,
-    name → sentence; `taught` what was taught. `version` counts the changes, and `versions` says in which of them a
-    class was described last."""
+    """What all lines together say. `version` counts the changes; in `versions` a class was described last."""
 
     def __init__(self) -> None:
         self.classes: dict[str, Mapping[str, float]] = {}
@@ -310,7 +307,13 @@ class ClassFile(StoredClasses):
         super().__init__()
         self._log, self.path = log, log.path
         self._size = os.fstat(log.handle).st_size if size is None else size
-        for line in run_folder.parse_lines(self._read_content(), log.path):
+        # by the handle: the file may have no name any more
+        with os.fdopen(os.dup(log.handle), "rb") as file:
+            file.seek(0)
+            content = file.read(self._size)
+        if len(content) < self._size:
+            raise StoreError(self.path, TRUNCATED)
+        for line in run_folder.parse_lines(content, log.path):
             self.read(line)
         self.compact()
 
@@ -329,7 +332,6 @@ class ClassFile(StoredClasses):
         self.compact()
 
     def maintain(self) -> None:
-        """Write the file again, whole, if somebody has removed it."""
         if check_file(self.path, self._log.handle, self._size) is not None:
             return
         try:
@@ -352,15 +354,6 @@ class ClassFile(StoredClasses):
             if self._log.handle != before:  # else the old file is still the one
                 self._size = os.fstat(self._log.handle).st_size
                 self._lines, self._adaptations = len(current), int(self.taught.adaptation is not None)
-
-    def _read_content(self) -> bytes:
-        # by the handle: the file may have no name any more
-        with os.fdopen(os.dup(self._log.handle), "rb") as file:
-            file.seek(0)
-            content = file.read(self._size)
-        if len(content) < self._size:
-            raise StoreError(self.path, TRUNCATED)
-        return content
 
 
 @contextmanager
@@ -487,7 +480,6 @@ class SharedClassFile(StoredClasses):
             self._numbers.needs_compaction = True
 
     def _open(self) -> None:
-        """Open the file that is there now, and read it from its beginning."""
         if not self._numbers.inode:  # the process that keeps the file was killed while it replaced it
             raise StoreError(self.path, ORPHANED)
         try:

@@ -119,11 +119,10 @@ class Phrases:
     An attribute of a group is a value of a part: "yellow" of "crown color". A value that somebody names belongs to the
     part after it ("yellow head", "black and white wings") or before it ("its head is yellow"). Without a part it
     belongs to the whole ("primary color", "size"), or to the only part that can have it ("forked", of tails).
-    `parts` are (group or None, label) as people read them.
     """
 
-    def __init__(self, parts: Sequence[tuple[str | None, str]]) -> None:
-        self._meanings = [_attribute_meaning(group, label) for group, label in parts]
+    def __init__(self, labels: Sequence[tuple[str | None, str]]) -> None:
+        self._meanings = [_attribute_meaning(group, label) for group, label in labels]
         self._parts = {part for one in self._meanings for part in one.parts}
         self._by_value: dict[tuple[str, ...], list[int]] = {}
         for place, one in enumerate(self._meanings):
@@ -243,7 +242,6 @@ class WordMeanings:
         self._known, self._name = list(known), encoder
 
     def nearest(self, words: Sequence[str]) -> dict[str, str]:
-        """Word → the known word that is most like it, for words that have one."""
         if not words or not self._known or not sentences.is_present(self._name):
             return {}
         alike = self._vectors(words) @ self._matrix.T
@@ -271,19 +269,12 @@ class WordMeanings:
 
 
 class Vocabulary:
-    """The p attributes of a fitted model.
-
-    A group is exclusive if every class has at most one of its attributes, as every letter has one base letter: then to
-    say that one applies is to say that the others do not.
-
-    `names` (p,), "attribute 0" and so on where the model has none; `mean` (p,) over the descriptions of seen classes,
-    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model, `spread`
-    (p,) their difference, 1 where they are equal; `exclusive` (p,) whether it belongs to an exclusive group.
-    """
+    """The p attributes of a fitted model: `names`, and (p,) their `mean`, `low`, `high`, `spread` and kind."""
 
     def __init__(self, model: ZeroShotClassifier) -> None:
         matrix = model.signature_table_.matrix
         self.names = model.attribute_names_ or tuple(f"attribute {m}" for m in range(matrix.shape[1]))
+        # of seen classes: it stands for whatever a description leaves out
         self.mean = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
         self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
@@ -295,6 +286,7 @@ class Vocabulary:
             part if part[0] in self._groups else (None, _add_spaces(name))
             for part, name in zip(parts, self.names, strict=True)
         ]
+        # in an exclusive group, such as base letters, to say that one applies is to say that the others do not
         self.exclusive = np.zeros(len(self.names), dtype=bool)
         for places in self._groups.values():
             self.exclusive[places] = self.binary[places].all() and (matrix[:, places].sum(axis=1) <= 1).all()
@@ -304,10 +296,7 @@ class Vocabulary:
         self._furthest = MAX_RATIO * max(float(np.abs(matrix).max()), 1.0)
 
     def make_vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
-        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes.
-
-        If it gives 1 to one of an exclusive group, the others of the group are 0, unless it gives these too.
-        """
+        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes."""
         unknown = [name for name in given if name not in self._place]
         if unknown:
             near = suggest(unknown[0], self.names)
@@ -388,7 +377,6 @@ class Vocabulary:
 
 
 def _group_attributes(parts: list[tuple[str | None, str]]) -> dict[str | None, list[int]]:
-    """Group → places of its attributes, for groups of more than one."""
     found: dict[str | None, list[int]] = {}
     for place, (group, _) in enumerate(parts):
         found.setdefault(group, []).append(place)
@@ -437,9 +425,8 @@ class SentenceEncoder:
         found = encode_class_texts(make_texts({"described": sentence}, self._templates), self._encoder)
         values = found.to_numpy(np.float64)[0]
         if len(values) != self._width:
-            raise Refusal(
-                409, f"the encoder {self.recorded} makes {len(values)} numbers, the model takes {self._width}"
-            )
+            why = f"the encoder {self.recorded} makes {len(values)} numbers, the model takes {self._width}"
+            raise Refusal(409, why)
         return np.asarray(values)
 
     @cached_property
@@ -475,8 +462,5 @@ def _sort_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str]
 
 def _encoder_name(recorded: str) -> str | None:
     """The name of a recorded encoder, which is followed by its version; None if another version is here."""
-    name = recorded.rsplit(" ", 1)[0]
-    for one in (name, recorded):
-        if sentences.encoder_identity(one) == recorded:
-            return one
-    return None
+    names = (recorded.rsplit(" ", 1)[0], recorded)
+    return next((name for name in names if sentences.encoder_identity(name) == recorded), None)
