@@ -148,6 +148,7 @@ class GuardMiddleware:
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
+        # or a page on the web could reach the service under another name of this machine
         if self._token is None and _strip_port(host) not in self._hosts:
             names = ", ".join(sorted(self._hosts))
             raise Refusal(421, f"the request is for the host {host[:60]!r}: this service answers to {names}")
@@ -235,6 +236,7 @@ class Application(FastAPI):
     predictions: PredictionHandler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # finding their route takes FastAPI as long as answering them
         if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != PREDICT_REQUEST:
             await super().__call__(scope, receive, send)
             return
@@ -253,13 +255,10 @@ def build_app(service: Service) -> Application:
     app.predictions = PredictionHandler(service, concurrency)
     routes.add_page_routes(app)
     routes.add_model_routes(app, service)
-    routes.add_example_routes(app, service, concurrency)  # before classes, whose names may have anything in them
-    routes.add_class_routes(app, service)
-    routes.add_predict_routes(app, app.predictions)
-    routes.add_row_routes(app, service, concurrency)
-    routes.add_diagnostic_routes(app, service)
-    routes.add_description_routes(app, service, concurrency)
+    # examples come before classes, whose names may have anything in them
     routes.add_teaching_routes(app, service, concurrency)
+    routes.add_class_routes(app, service, concurrency)
+    routes.add_row_routes(app, service, concurrency, app.predictions)
     responses.handle_errors(app)
     responses.describe_api(app)
     return app

@@ -62,8 +62,7 @@ def _to_texts(labels: NDArray[Any]) -> NDArray[np.object_]:
 
 @dataclass(frozen=True, eq=False)
 class ClassDescription:
-    """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
-    its vector. `version` is that of the first snapshot with this description."""
+    """A description (p,), by attributes or a `sentence`. `version` is that of the first snapshot with it."""
 
     attributes: Attributes
     defaulted: list[str]
@@ -250,10 +249,7 @@ class ClassRegistry:
         with self.lock_for_change() as snapshot:
             name = snapshot.resolve_name(name)
             snapshot.check_unchanged(name, since)
-            kind = snapshot.kinds.get(name)
-            if kind is None:
-                raise unknown_class(name, snapshot.kinds, 404)
-            if kind != "added":
+            if snapshot.kinds[snapshot.find_class(name)] != "added":
                 raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in snapshot.added.items() if other != name}
             return self.apply_change(rest, snapshot.taught.without_class(name), class_line(name, None))

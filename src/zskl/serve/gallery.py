@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -193,6 +193,7 @@ def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores,
     """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
     low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
     apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
+    # rows of the other classes may fit what is described, but they fit their own class better
     alike = set(table.labels[~apart].tolist())
     return np.array([label not in alike for label in classes.tolist()])
 
@@ -315,7 +316,6 @@ class LoadedRows:
         return int(np.count_nonzero(scores > best + tie))
 
     def has_rival_scores(self, snapshot: ClassSnapshot) -> bool:
-        """Whether the scores of its classes are computed."""
         return self._rivals is not None and self._rivals[0][0] == snapshot.version
 
     def _best_rival_scores(self, snapshot: ClassSnapshot, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
@@ -378,11 +378,10 @@ class LoadedRows:
         around: int | None = None,
     ) -> schemas.RowList:
         rows = self._select_rows(part, pictures)
-        if label is not None and label not in self.class_sizes:
-            label = snapshot.resolve_name(label)
-        if label is not None and label not in snapshot.kinds and label not in self.class_sizes:
-            raise unknown_class(label, [*snapshot.kinds, *self.class_sizes])
         if label is not None:
+            label = label if label in self.class_sizes else snapshot.resolve_name(label)
+            if label not in snapshot.kinds and label not in self.class_sizes:
+                raise unknown_class(label, [*snapshot.kinds, *self.class_sizes])
             rows = rows[self.labels[rows] == label]
         if around is not None:
             places = np.flatnonzero(rows == around)
@@ -482,9 +481,6 @@ def _model_columns(data: Dataset, model: ZeroShotClassifier) -> Scores:
     return data.X
 
 
-# Classes that fit a description
-
-
 def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector, given: Mask) -> tuple[Vector, Vector]:
     """(c, m) 1 − |value − given value| / range of each class, for the m given attributes of a description (p,); and
     (c, m) the values. Of several descriptions of a class, the best one counts."""
@@ -538,6 +534,7 @@ class ClassMap:
             if self._last is not None and self._last["version"] == snapshot.version:
                 return self._last
             vectors = scaled_classes(snapshot.model.signature_scaling_, snapshot.table)
+            # that of the model's own classes, so that nothing moves when a class is added
             if self._plane is None:
                 self._plane = Plane(vectors[[kind != "added" for kind in snapshot.kinds.values()]])
             places = self._plane.project(vectors).tolist()
@@ -572,8 +569,7 @@ class Plane:
 
     def project(self, vectors: Vector) -> Vector:
         """(n, 2) of any rows (n, p)."""
-        found: Vector = (vectors - self._mean) @ self._directions
-        return found
+        return np.asarray((vectors - self._mean) @ self._directions)
 
 
 def scaled_classes(scaling: Any, table: SignatureTable) -> Vector:
@@ -592,8 +588,7 @@ def scaled_classes(scaling: Any, table: SignatureTable) -> Vector:
 
 
 class AttributeDifferences:
-    """Attributes in which the classes of a table differ: by the size of the difference if all attributes are from 0 to
-    1, otherwise as a part of the range of each attribute, so that units do not matter."""
+    """Attributes in which classes differ, as a part of their range; if all are from 0 to 1, by the plain difference."""
 
     def __init__(self, words: Vocabulary, table: SignatureTable) -> None:
         self._names = words.names
@@ -676,7 +671,7 @@ class Diagnostics:
         rows = Counter(true.tolist())
         differences = AttributeDifferences(self._words, self._model.signature_table_)
 
-        classes: list[schemas.ClassAccuracy] = []
+        found: list[schemas.ClassAccuracy] = []
         for name, seen in zip(self._names.tolist(), self._seen.tolist(), strict=True):
             if name not in rows:
                 continue
@@ -685,9 +680,8 @@ class Diagnostics:
                 for other, part in wrong[name]
             ]
             kind: schemas.Kind = "seen" if seen else "unseen"
-            found = {"class": name, "kind": kind, "rows": rows[name], "accuracy": right[name], "wrong": mistakes}
-            classes.append(cast(schemas.ClassAccuracy, found))
-        return {"classes": classes, "pairs": most_mistaken_pairs(true, predicted, differences)}
+            found.append({"class": name, "kind": kind, "rows": rows[name], "accuracy": right[name], "wrong": mistakes})
+        return {"classes": found, "pairs": most_mistaken_pairs(true, predicted, differences)}
 
     @cached_property
     def _scored_rows(self) -> tuple[Labels, NDArray[np.float32]]:

@@ -20,8 +20,6 @@ MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send t
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a service."""
-
     body_bytes: int = 256 << 20
     rows: int = 100_000
     explained_rows: int = 1000

@@ -88,7 +88,7 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
 
 
 def encode_answers(parts: Iterable[Predictions]) -> bytes:
-    """The JSON of the answers for parts of the rows, as one answer."""
+    # of a part only its JSON is kept: as Python's objects, a large answer would take many times the memory
     predictions, features, about = bytearray(), bytearray(), b""
     for part in parts:
         about = to_json({name: part[name] for name in ("version", "calibration")})  # the same of all
@@ -135,6 +135,7 @@ class Batcher:
     async def predict_one(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
         loop = asyncio.get_running_loop()
         one = PendingRow(row, options, _batch_size(listed, cost), loop.create_future())
+        # no row waits for others to come: what has arrived by the next turn of the event loop is a batch
         if not self._groups:
             loop.call_soon(self._score)
         key = tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())

@@ -1,7 +1,4 @@
-"""What a request carries: options, and bodies of every media type → rows of features.
-
-Nothing in a body is trusted: sizes are checked before memory is used.
-"""
+"""What a request carries: options, and bodies → rows of features. Sizes are checked before memory is used."""
 
 from __future__ import annotations
 
@@ -140,13 +137,12 @@ def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limit
     if len(shape) != 2 or shape[1] != width:
         expected = f"the model takes rows of {width} numbers, (n, {width})"
         raise Refusal(422, f"the features have shape {quote(shape)}: {expected}")
-    if not 1 <= shape[0] <= limits.rows:
-        status = 413 if shape[0] > limits.rows else 422
-        rows = f"the request has {quote(shape[0])} rows"
-        raise Refusal(status, f"{rows}: expected 1 to {limits.rows}; send more rows in parts")
-    if shape[0] * width > limits.values:
-        size = f"{shape[0]} rows of {width} features"
-        raise Refusal(413, f"{size} are more than {limits.values} numbers: send rows in parts")
+    n = shape[0]
+    if not 1 <= n <= limits.rows:
+        status = 413 if n > limits.rows else 422
+        raise Refusal(status, f"the request has {quote(n)} rows: expected 1 to {limits.rows}; send more rows in parts")
+    if n * width > limits.values:
+        raise Refusal(413, f"{n} rows of {width} features are more than {limits.values} numbers: send rows in parts")
 
 
 def to_float32(X: NDArray[Any]) -> Features:

@@ -35,8 +35,25 @@ def add_model_routes(app: FastAPI, service: Service) -> None:
         """The model and its attributes, the loaded data, the limits of a request."""
         return json_response(service.describe_model())
 
+    @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
+    async def balance() -> Response:
+        """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
+        by."""
+        return json_response(await run_in_threadpool(service.diagnostics.balance))
 
-def add_class_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/confusion", response_model=schemas.Confusion, **responses.refusal_responses(409))
+    async def confusion() -> Response:
+        """How well each class is recognised on test rows, among the classes of the model file, and which pairs are most
+        often taken for each other. To look at, not to choose by."""
+        return json_response(await run_in_threadpool(service.diagnostics.confusion))
+
+    @app.get("/map", response_model=schemas.MapOfClasses, **responses.refusal_responses(409))
+    async def map_of_classes() -> Response:
+        """All classes as points: those that are described alike are near each other."""
+        return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
+
+
+def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes", response_model=schemas.ClassList)
     async def list_classes() -> Response:
         """All classes: seen and unseen ones of the model file, and added ones."""
@@ -86,8 +103,27 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
         answer = schemas.SavedClass(name=name, kind="added", defaulted=defaulted, version=snapshot.version)
         return json_response(answer, 201 if new else 200, {"etag": f'"{snapshot.version}"'})
 
+    @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
+    async def understand(request: Request) -> Response:
+        """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
+        value of any class. `unknown` are words that name no attribute."""
+        given = await requests.read_small_body(schemas.Words, request, service.limits)
+        return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
 
-def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
+    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
+    async def fits(request: Request) -> Response:
+        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
+        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
+        description would be as a class: how many rows it would win, and the class that it is most like."""
+        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
+        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
+        work = service.fitting_cost(len(described.vector))
+        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
+            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
+        return json_response(found)
+
+
+def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
     async def list_examples(name: str) -> Response:
         """The rows that were marked as right or wrong for a class here, the oldest first."""
@@ -137,8 +173,6 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
         return Response(status_code=204)
 
-
-def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/adapt", response_model=schemas.Verdict, **responses.refusal_responses(409))
     async def adaptation() -> Response:
         """Whether the model is adapted to loaded rows, and what validation classes say about adapting to them."""
@@ -170,28 +204,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
             return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
 
 
-def add_description_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
-    async def understand(request: Request) -> Response:
-        """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
-        value of any class. `unknown` are words that name no attribute."""
-        given = await requests.read_small_body(schemas.Words, request, service.limits)
-        return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
-
-    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
-    async def fits(request: Request) -> Response:
-        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
-        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
-        description would be as a class: how many rows it would win, and the class that it is most like."""
-        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
-        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
-        work = service.fitting_cost(len(described.vector))
-        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
-            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
-        return json_response(found)
-
-
-def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
+def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits, handler: PredictionHandler) -> None:
     @app.post("/rank", response_model=schemas.RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
         """The rows of the loaded data that fit a description best. The score is that of the description, less half the
@@ -231,8 +244,6 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         kept = "no-store" if key is None else "private, max-age=3600"
         return Response(content, media_type=kind, headers={"cache-control": kept})
 
-
-def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
     binary = (*requests.NPY, *requests.PHOTO)
     body = responses.json_body("PredictionRequest", 409, 413, 415, 422, binary=binary, text=requests.CSV)
 
@@ -241,25 +252,6 @@ def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         requests.check_names(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
-
-
-def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
-    @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
-    async def balance() -> Response:
-        """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
-        by."""
-        return json_response(await run_in_threadpool(service.diagnostics.balance))
-
-    @app.get("/confusion", response_model=schemas.Confusion, **responses.refusal_responses(409))
-    async def confusion() -> Response:
-        """How well each class is recognised on test rows, among the classes of the model file, and which pairs are most
-        often taken for each other. To look at, not to choose by."""
-        return json_response(await run_in_threadpool(service.diagnostics.confusion))
-
-    @app.get("/map", response_model=schemas.MapOfClasses, **responses.refusal_responses(409))
-    async def map_of_classes() -> Response:
-        """All classes as points: those that are described alike are near each other."""
-        return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
 
 
 def add_page_routes(app: FastAPI) -> None:

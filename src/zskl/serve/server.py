@@ -91,6 +91,8 @@ HEAD_TOO_LONG_RESPONSE = (
 def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
     """The same HTTP protocol, whose connections end if a head is too long or too slow, or nobody reads the answer."""
 
+    # uvicorn reads heads of any length at any pace, and keeps an answer for ever. It still gets all bytes: the second
+    # parser only says where heads and parts of bodies end.
     class Connection(asyncio.Protocol):
         def __init__(self, **arguments: Any) -> None:
             self._protocol = protocol(**arguments)
@@ -195,6 +197,7 @@ class SharedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         assert sockets is not None
+        # uvicorn itself would take all connections that wait, and one worker would keep them
         self._socket, self._loop = sockets[0], asyncio.get_running_loop()
         self._socket.setblocking(False)
         self._socket.listen(self.config.backlog)
@@ -306,8 +309,6 @@ def serve_until_stopped(
 
 @dataclass
 class StopSignal:
-    """What signals have asked for: stop, and stop at once."""
-
     should_exit: bool = False
     force_exit: bool = False
 
@@ -324,6 +325,7 @@ def stop_on_signals(server: uvicorn.Server | StopSignal) -> Iterator[None]:
             server.force_exit = True
         server.should_exit = True
 
+    # SIGHUP stays ignored under nohup: then closing the terminal does not stop the service
     before = {
         number: signal.signal(number, stop)
         for number in STOP_SIGNALS
@@ -420,6 +422,7 @@ def run_workers(
     """Fork so many processes that do the work, replace those that die, and end them all on a signal."""
     logging.basicConfig(format=LOG_FORMAT)
     stop = StopSignal()
+    # this process runs no thread and computes nothing, so that a copy of it is as good as new
     crew: list[Worker] = []
     with stop_on_signals(stop):
         try:
@@ -577,7 +580,6 @@ def run_service(
         should_stop: ShouldStop = lambda: False,
         make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
     ) -> None:
-        """Serve in this process until a signal stops it, or until it `should_stop`."""
         served, loaded = (model, data) if model is not None else build_demo()
         rows = None
         if loaded is not None:

@@ -203,9 +203,8 @@ class Service:
         snapshot = self.snapshot
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
-        right = sum(one.right for one in marked)
         listed = [self.describe_example(one) for one in marked]
-        wrong = len(marked) - right
+        right, wrong = (sum(one.right is kind for one in marked) for kind in (True, False))
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:

@@ -49,7 +49,7 @@ class MarkedExample:
     id: str
     label: str
     right: bool
-    features: NDArray[np.float32]
+    features: NDArray[np.float32]  # (d,) so that no data are needed to learn from it again
     row: int | None = None
     data: str | None = None
 
@@ -157,7 +157,6 @@ def is_valid_line(line: object) -> bool:
 
 
 def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> TeachingState:
-    """The state after what a line says, which makes this version of it."""
     if line["key"] == EXAMPLE_KEY:
         about = line["id"], line["class"], line["right"]
         example = MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"])
@@ -188,7 +187,7 @@ def _decode_numbers(text: str) -> NDArray[np.float32]:
 
 
 class StoredClasses:
-    """What all lines together say. `version` counts the changes; in `versions` a class was described last."""
+    """What all lines together say. `versions` says in which of all changes a class was described last."""
 
     def __init__(self) -> None:
         self.classes: dict[str, Mapping[str, float]] = {}
@@ -287,7 +286,6 @@ class FileWatcher:
         self._skip, self._logged = 0, ""
 
     def run(self, maintain: Callable[[], object]) -> None:
-        """Run it now, unless it failed a moment ago."""
         if self._skip:
             self._skip -= 1
             return
@@ -396,9 +394,9 @@ def _check_lines(path: Path) -> None:
 
 class _SharedNumbers(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("inode", "size", "version", "needs_compaction"))
-    inode: int
-    size: int
-    version: int
+    inode: int  # of the file of classes; 0 while it is replaced
+    size: int  # what follows these bytes was never acknowledged
+    version: int  # of the last change; set after `size`
     needs_compaction: bool
 
 
@@ -430,6 +428,7 @@ class SharedClassFile(StoredClasses):
     def __init__(self, path: Path, shared: SharedState, handle: int) -> None:
         super().__init__()
         self.path, self._shared, self._numbers = path, shared, shared.numbers
+        # the handle outlives the name: the file can be read even if somebody has removed it
         self._handle, self._inode, self._end = handle, os.fstat(handle).st_ino, 0
         with self.lock():
             pass  # this reads it

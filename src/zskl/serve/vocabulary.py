@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,7 @@ MAX_RATIO = 1000.0  # to the largest value of the model's table: beyond that a d
 TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(NamedTuple):
     """An attribute that words name: its place, whether they deny it, the words, and whether one of these is a guess."""
 
     place: int
@@ -105,8 +104,7 @@ class Mention:
     guessed: bool = False
 
 
-@dataclass(frozen=True)
-class _Meaning:
+class _Meaning(NamedTuple):
     """An attribute as words: its value, and the parts that its group names; none is the whole."""
 
     value: tuple[str, ...]
@@ -196,9 +194,7 @@ class Phrases:
         if parts:
             return [place for place in places if self._meanings[place].parts & parts]
         whole = [place for place in places if not self._meanings[place].parts]
-        if whole:
-            return whole
-        return places if len({self._meanings[place].parts for place in places}) == 1 else []
+        return whole or (places if len({self._meanings[place].parts for place in places}) == 1 else [])
 
 
 def _attribute_meaning(group: str | None, label: str) -> _Meaning:
@@ -222,12 +218,7 @@ def _word_senses(word: str) -> tuple[str, ...]:
 
 
 def _word_readings(senses: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    if not senses:
-        yield ()
-        return
-    for first in senses[0]:
-        for rest in _word_readings(senses[1:]):
-            yield (*map(_singular, first.split()), *rest)
+    return (tuple(map(_singular, " ".join(words).split())) for words in itertools.product(*senses))
 
 
 def _singular(word: str) -> str:
@@ -280,8 +271,11 @@ class Vocabulary:
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
         parts = [_split_name(name) for name in self.names]
-        self._groups = _group_attributes(parts)
+        places_of: dict[str | None, list[int]] = {}
+        for place, (group, _) in enumerate(parts):
+            places_of.setdefault(group, []).append(place)
         # (group, label) of each attribute; an attribute alone in its group has none
+        self._groups = {group: found for group, found in places_of.items() if group is not None and len(found) > 1}
         self._labels = [
             part if part[0] in self._groups else (None, _add_spaces(name))
             for part, name in zip(parts, self.names, strict=True)
@@ -349,7 +343,6 @@ class Vocabulary:
         return {"attributes": named, "unknown": unknown}
 
     def find_named(self, text: str) -> list[int]:
-        """The places of the attributes that a text names, by names and synonyms alone."""
         return [one.place for one in self._phrases.read(text)[0]]
 
     def phrase_for(self, place: int) -> str:
@@ -374,13 +367,6 @@ class Vocabulary:
             }
             for m, (name, (group, label)) in enumerate(zip(self.names, self._labels, strict=True))
         ]
-
-
-def _group_attributes(parts: list[tuple[str | None, str]]) -> dict[str | None, list[int]]:
-    found: dict[str | None, list[int]] = {}
-    for place, (group, _) in enumerate(parts):
-        found.setdefault(group, []).append(place)
-    return {group: places for group, places in found.items() if group is not None and len(places) > 1}
 
 
 def _split_name(name: str) -> tuple[str | None, str]:
@@ -445,9 +431,8 @@ def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceE
     table = model.signature_table_
     names, values = _sort_classes(data.signatures.index.to_numpy(), data.signatures.to_numpy(np.float64))
     known, matrix = _sort_classes(table.labels, table.matrix)
-    if record is None or names != known:
-        return None
-    if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
+    same = names == known and values.shape == matrix.shape
+    if record is None or not same or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
         return None
     texts = [text for given in record["texts"].values() for text in given]
     return SentenceEncoder(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
