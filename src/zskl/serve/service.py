@@ -203,8 +203,8 @@ class Service:
         snapshot = self.snapshot
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
-        listed = [self.describe_example(one) for one in marked]
-        right, wrong = (sum(one.right is kind for one in marked) for kind in (True, False))
+        right = sum(one.right for one in marked)
+        listed, wrong = [self.describe_example(one) for one in marked], len(marked) - right
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:

@@ -271,11 +271,11 @@ class Vocabulary:
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
         parts = [_split_name(name) for name in self.names]
-        places_of: dict[str | None, list[int]] = {}
+        self._groups: dict[str | None, list[int]] = {}
         for place, (group, _) in enumerate(parts):
-            places_of.setdefault(group, []).append(place)
+            self._groups.setdefault(group, []).append(place)
+        self._groups = {group: found for group, found in self._groups.items() if group is not None and len(found) > 1}
         # (group, label) of each attribute; an attribute alone in its group has none
-        self._groups = {group: found for group, found in places_of.items() if group is not None and len(found) > 1}
         self._labels = [
             part if part[0] in self._groups else (None, _add_spaces(name))
             for part, name in zip(parts, self.names, strict=True)
