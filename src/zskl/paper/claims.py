@@ -31,8 +31,6 @@ CLAIMS = (INCOHERENCE, *RAISED.values(), SMALL, LARGE, INTERIOR, BEATEN, OWN)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim for one dataset and kernel or protocol, and the figures it was judged by."""
-
     claim: str
     where: str
     answer: str
@@ -63,7 +61,6 @@ def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int
 
 
 def _judge_pairs(results: Results) -> Iterator[Verdict]:
-    """Each kernel without and with incoherence ("-Ort")."""
     for problem in results.measured:
         for without, with_ in PAIRS:
             where = f"{problem.name}, {without}"

@@ -30,17 +30,7 @@ from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Report, Unit
 from zskl.paper import results
-from zskl.paper.results import (
-    AnyRecord,
-    ConvergenceRecord,
-    CurveRecord,
-    Phase,
-    Problem,
-    Results,
-    SensitivityRecord,
-    SettingCurve,
-    problem_of,
-)
+from zskl.paper.results import ConvergenceRecord, CurveRecord, Problem, Results, SensitivityRecord, problem_of
 from zskl.selection import Search
 from zskl.training.objective import Objective
 from zskl.training.solver import DivergenceError, Progress
@@ -97,15 +87,13 @@ class _CurveUnit(ABC):
 
     @property
     @abstractmethod
-    def extent(self) -> dict[str, Any]:
-        """What is run around the setting, for the key."""
+    def extent(self) -> dict[str, Any]: ...
 
     def key(self, data: Dataset) -> str:
         about = {"part": self.part, "method": self.method, "seed": self.seed, "setting": dict(self.setting)}
         return run_folder.unit_key({**unit.data_identity(data), **about, **self.extent})
 
     def _stamp(self, data: Dataset, state: int, clock: unit.Clock) -> dict[str, Any]:
-        """The fields that records of both kinds have."""
         return {
             **unit.data_identity(data),
             "key": self.key(data),
@@ -122,11 +110,7 @@ class _CurveUnit(ABC):
 
 @dataclass(frozen=True)
 class SensitivityUnit(_CurveUnit):
-    """Each of some settings varied in turn.
-
-    Each value is trained on the folds, for validation, and on all training rows, for test. Test accuracies are looked
-    at here alone, after everything was chosen.
-    """
+    """Each value trained on the folds and on all training rows. Test rows are looked at after everything was chosen."""
 
     divisible: bool = True
     part: ClassVar[str] = "sensitivity"
@@ -168,12 +152,12 @@ class SensitivityUnit(_CurveUnit):
 
     def _curve(
         self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
-    ) -> SettingCurve:
+    ) -> results.SettingCurve:
         """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
         at = [search.settings.index({**self.setting, name: value}) for value in values]
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
-        return SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
+        return results.SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
 
 
 def _test_settings(
@@ -206,10 +190,7 @@ EPOCHS = 10  # at least: a prefix of a run is a shorter run
 
 @dataclass(frozen=True)
 class ConvergenceUnit(_CurveUnit):
-    """Objective and accuracy along a run, which goes on to `EPOCHS` where that is more than was chosen.
-
-    Rows are watched; they never influence W.
-    """
+    """A run that goes on to `EPOCHS` where that is more than was chosen. Rows are watched; they never influence W."""
 
     divisible: bool = False
     part: ClassVar[str] = "convergence"
@@ -238,7 +219,7 @@ class ConvergenceUnit(_CurveUnit):
         return ConvergenceRecord(**self._stamp(data, state, clock), epochs=self.epochs, phases=found)
 
 
-def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> Phase:
+def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> results.Phase:
     """Trained on the first side, looked at on both: among the classes of a side its accuracy and objective."""
     rows = sides["training"]
     steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
@@ -259,7 +240,7 @@ def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], repo
     pairs = {name: (data.X[mine], data.y[mine]) for name, mine in sides.items()}
     estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=watch, monitor=pairs, monitor_every=every)
     accuracy = estimator.history_.accuracy
-    return Phase(
+    return results.Phase(
         step=tuple(accuracy["training"][0].tolist()),
         rows=len(rows),
         objective={name: tuple(values) for name, values in objectives.items()},
@@ -297,8 +278,6 @@ R = TypeVar("R", bound=StoredRecord)
 
 
 class StageDisplay(sweep.SweepDisplay, Protocol):
-    """Progress of one stage, with each unit that is finished."""
-
     def finished(self, place: int) -> None: ...
 
 
@@ -307,8 +286,7 @@ Show = Callable[[Sequence[str], int], AbstractContextManager[StageDisplay]]  # n
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted. A dataset may come from several sources, with other features each. `device` is for the methods
-    that train there: all others run on the CPU, through the engine."""
+    """A dataset may come from several sources. `device` is for the methods that gain from it; others run on the CPU."""
 
     parts: tuple[str, ...]
     sources: tuple[DatasetSource, ...]
@@ -324,8 +302,6 @@ class Order:
 
 @dataclass
 class Outcome:
-    """The results, sentences about units that failed, and how many units were run."""
-
     results: Results
     failures: list[str] = field(default_factory=list)
     ran: int = 0
@@ -417,7 +393,6 @@ def _run_stage(
 
 
 def _describe_machine(device: str | None) -> str:
-    """Its cores, and the GPU that was used."""
     cores = f"{os.cpu_count()} cores"
     if device is None or device.startswith("cpu"):
         return cores
@@ -427,7 +402,7 @@ def _describe_machine(device: str | None) -> str:
 
 
 def _plan_problems(
-    order: Order, load: Load, there: Sequence[AnyRecord], tell: Tell
+    order: Order, load: Load, there: Sequence[results.AnyRecord], tell: Tell
 ) -> tuple[list[Problem], list[tuple[DatasetSource, Dataset]]]:
     """What there are tables of; and of these what can be run."""
     problems: dict[Problem, None] = {}
@@ -449,7 +424,6 @@ def _plan_problems(
 
 
 def make_unit(method: str, seed: int, device: str | None) -> Unit:
-    """Settings by both scorings from the grid of the table, which is fixed: see `published_grid`."""
     return Unit(method, seed, {}, device, tune=True, calibrate=True, fixed_grid=results.published_grid(method))
 
 

@@ -34,7 +34,6 @@ def dot_chart(
     marks: Sequence[str] | None = None,
     ranks: Sequence[int] | None = None,
 ) -> Drawing | None:
-    """Columns of a table; the whiskers are 95 % intervals."""
     rows = [row for row in table.rows if any(name in row.figures for name in columns)]
     if not rows:
         return None
@@ -54,10 +53,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Point:
-    """A value with its accuracies in per cent: of validation the deviation is over folds, of test over seeds.
-
-    None where training diverged from every seed.
-    """
+    """In per cent: the deviation of validation is over folds, of test over seeds; None where every seed diverged."""
 
     value: float
     validation: Figure | None
@@ -66,7 +62,6 @@ class Point:
 
 
 def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point]:
-    """One for each value, over the records of all seeds."""
     read = plot.read_sensitivity(found, setting)
     sides = (read.validation, read.validation_deviation, read.test, read.test_deviation)
     figures = []
@@ -77,7 +72,6 @@ def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point
 
 
 def sensitivity_figures(results: Results) -> list[Output]:
-    """For each dataset and method a figure of two panels."""
     made = []
     for (problem, method), found in results.curves.items():
         rows, drawn = [], []
@@ -111,7 +105,6 @@ QUANTITIES = {"objective": "objective (mean over rows)", "accuracy": "mean per-c
 
 
 def convergence_figures(results: Results) -> list[Output]:
-    """For each dataset a figure of four panels."""
     made = []
     for (problem, method), found in results.courses.items():
         title = f"Convergence of {method} on {problem.name}"
@@ -152,10 +145,7 @@ def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, s
 
 
 def gram_figures(results: Results) -> list[Output]:
-    """The first entries of WᵀW, columns of unit length, without and with incoherence (appendix of the paper).
-
-    For each dataset and kernel both variants, from the lowest seed that holds them.
-    """
+    """WᵀW, columns of unit length, without and with incoherence, from the lowest seed that holds them."""
     made = []
     for problem in results.measured:
         for pair in PAIRS:

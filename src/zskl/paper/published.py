@@ -59,14 +59,12 @@ def published_incoherence(method: str, dataset: str) -> float | None:
 
 
 def find_misprints() -> list[tuple[str, str]]:
-    """(method, dataset) whose printed H does not follow from its seen and unseen accuracy."""
     places = [(method, dataset) for method in (*BASELINES, *KERNELS) for dataset in DATASETS]
     return [place for place in places if (found := published_generalised(*place)) is not None and found.misprint]
 
 
 @cache
 def read_published() -> dict[str, Any]:
-    """The data file as it is."""
     text = resources.files(__package__).joinpath("published.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return found

@@ -76,7 +76,6 @@ def published_grid(method: str) -> dict[str, tuple[Any, ...]]:
 
 
 def family_of(method: str) -> str:
-    """The name of the family that a method belongs to."""
     return next(name for name, mine in FAMILIES.items() if method in mine)
 
 
@@ -101,12 +100,10 @@ def choose_methods(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def choose_parts(name: str) -> tuple[str, ...]:
-    """ "all" is every part."""
     return tuple(PARTS) if name == "all" else (name,)
 
 
 def needed_methods(wanted: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
-    """Of the `asked` methods those that some of the `wanted` parts are about."""
     about = {name for part in wanted for name in PARTS[part]}
     return tuple(name for name in asked if name in about)
 
@@ -162,7 +159,6 @@ class SensitivityRecord(_Curves):
     curves: Mapping[str, SettingCurve]
 
     def chosen(self, name: str) -> float:
-        """The value of a setting that validation chose."""
         value = self.setting[name]
         assert isinstance(value, int | float)
         return float(value)
@@ -194,7 +190,6 @@ KINDS: Mapping[str, type[CurveRecord]] = {"sensitivity": SensitivityRecord, "con
 
 
 def curve_record_from_json(line: object) -> CurveRecord:
-    """The record that `json.loads` read from a line, of the kind that its `part` names."""
     found = record.upgrade_line(line)
     kind = KINDS.get(str(found.get("part")))
     if kind is None:
@@ -220,7 +215,6 @@ class Problem:
 
     @property
     def comparable(self) -> bool:
-        """Whether the features are those of the published figures."""
         return self.features == PUBLISHED_FEATURES
 
     @property
@@ -234,21 +228,17 @@ class Problem:
 
     @property
     def stem(self) -> str:
-        """For names of files."""
         words = [self.dataset] if self.comparable or not self.features else [self.dataset, self.features]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    """The problem that a record is of, or that records of a dataset will be of."""
     name = source.name if isinstance(source, Dataset) else source.dataset
     return Problem(name, source.features, source.fingerprint, source.features_digest)
 
 
 @dataclass(frozen=True)
 class Output:
-    """A table and the figures that go with it, by the names of their files. The notes of the table belong to both."""
-
     part: str
     name: str
     title: str
@@ -282,7 +272,6 @@ class Results:
         return None if (method, column) == SAME else found.get(column)
 
     def groups(self, problem: Problem, column: str) -> dict[str, Sequence[Record]]:
-        """The records of each method that has this figure."""
         names = [name for name in self.methods if self.figure(problem, name, column) is not None]
         return {name: self.runs[problem, name] for name in names}
 
@@ -291,7 +280,6 @@ class Results:
         return uncertainty.difference(self.runs[problem, method], self.runs[problem, other], column)
 
     def ranked(self, problem: Problem, methods: Iterable[str], column: str) -> list[tuple[str, Figure]]:
-        """Methods with their figures, the highest mean first."""
         found = [(name, figure) for name in methods if (figure := self.figure(problem, name, column)) is not None]
         return sorted(found, key=lambda pair: -pair[1].mean)
 
@@ -306,7 +294,6 @@ class Results:
 
 
 def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
-    """Mean and standard deviation; nothing of nothing."""
     seen = list(values)
     return compare.mean_over_seeds(seen, digits) if seen else None
 
@@ -329,7 +316,6 @@ def read_paper_records(path: Path) -> Iterator[AnyRecord]:
 
 
 def _parse_record(line: object) -> AnyRecord:
-    """An evaluation, or a curve, which has a `part`."""
     curve = isinstance(line, Mapping) and "part" in line
     record = curve_record_from_json(line) if curve else Record.from_json(line)
     if not record.key:
@@ -358,10 +344,7 @@ def _add_record(record: R, folder: RunFolder[R]) -> bool:
 
 
 def slim_record(record: Record) -> Record:
-    """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids.
-
-    Of the answers remains which are right.
-    """
+    """Without what no table or figure of the evaluation shows. Of the answers remains which are right."""
 
     def slim(part: Generalised) -> Generalised:
         answers = None if part.answers is None else part.answers.compact()
@@ -381,7 +364,6 @@ def slim_record(record: Record) -> Record:
 
 
 def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
-    """The problems of a dataset that there are records of, by features where these are named."""
     wanted = None if features is None else features.lower().removesuffix(".mat")
     problems = dict.fromkeys(map(problem_of, found))
     mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
@@ -396,11 +378,7 @@ def select_records(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those that chose the highest mean by both scorings from a whole grid; of several per seed the last.
-
-    Records of one method and problem that were made with another grid, or around another setting, than its last
-    one are left out: they are of another experiment.
-    """
+    """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
     evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
     evaluations = [

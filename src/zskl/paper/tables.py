@@ -91,7 +91,6 @@ def generalised_tables(results: Results) -> list[Output]:
 def _our_columns(
     results: Results, problem: Problem, names: Sequence[str], wanted: Sequence[str]
 ) -> tuple[dict[str, dict[str, Figure]], list[str]]:
-    """Our columns with the best marked, and why none is where none is."""
     columns: dict[str, dict[str, Figure]] = {}
     unknown: dict[str, None] = {}
     shared = []
@@ -172,7 +171,6 @@ def _family_table(
     columns: dict[str, dict[str, Figure]],
     notes: Sequence[str],
 ) -> Comparison:
-    """A row per method, in families."""
     rows = []
     for name in (name for mine in FAMILIES.values() for name in mine if name in names):
         figures = {column: found[name] for column, found in columns.items() if name in found}
@@ -216,7 +214,6 @@ SECONDS = (
 
 
 def choice_tables(results: Results) -> list[Output]:
-    """Choices of each problem, then all edges, then all times."""
     made = []
     for problem in results.measured:
         rows = [row for name in results.methods for row in _choice_rows(name, results.runs.get((problem, name), ()))]
@@ -235,7 +232,6 @@ def choice_tables(results: Results) -> list[Output]:
 
 
 def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
-    """A row for each scoring; the method is named in the first."""
     rows: list[Row] = []
     for scoring, name in SCORINGS.items():
         choices = [_find_choice(record, scoring) for record in found]
@@ -255,7 +251,6 @@ def _find_choice(record: Record, scoring: str) -> Choice:
 
 
 def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
-    """A row for each scoring, name and value, with the seeds that chose it."""
     seeds: dict[tuple[str, str, str], list[int]] = {}
     for record in found:
         for scoring, name in SCORINGS.items():
@@ -366,7 +361,6 @@ def results_page(
     changed: Sequence[FigureChange] = (),
     further: Sequence[str] = (),
 ) -> str:
-    """`further` comes last."""
     parts = [INTRODUCTION, *_data_section(results)]
     parts += _section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
@@ -387,7 +381,6 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def _data_section(results: Results) -> list[str]:
-    """Which data, whether they can be compared, and what is missing."""
     found = []
     for problem in results.measured:
         count = sum(where == problem for where, _ in results.runs)
@@ -407,7 +400,6 @@ def _data_section(results: Results) -> list[str]:
 
 
 def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
-    """First how often, then each case."""
     rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)]
     parts = [JUDGED, markdown_table(("claim", "yes", "no", "undecided"), rows)]
     tested = [one for one in verdicts if one.answer != UNTESTED]
@@ -448,7 +440,6 @@ def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
 
 
 def _times_section(times: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How long the evaluation took: by kind of work, and on the clock."""
     if not times:
         return []
     kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
@@ -477,7 +468,6 @@ def elapsed_seconds(times: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _extrapolation_section(folder: Path) -> list[str]:
-    """What `benchmarks/two_cores.py` found, if it was run."""
     file = folder / EXTRAPOLATED
     found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     rows, missing = found.get("rows"), found.get("missing")
@@ -532,8 +522,6 @@ CASES = ("claim", "case", "holds", "figures")
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and how the claims fared."""
-
     files: Sequence[Path]
     verdicts: Sequence[Verdict]
 
@@ -541,8 +529,7 @@ class Written:
 def write_paper(
     results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
 ) -> Written:
-    """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
-    `readme`. Files of before are replaced."""
+    """Everything under `out`; page and figures also under `docs`, the leading methods also in the file `readme`."""
     made = [output for part in parts for output in MAKERS[part](results)]
     if {"zsl", "gzsl"} & set(parts):
         made += choice_tables(results)

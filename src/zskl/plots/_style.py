@@ -96,7 +96,6 @@ def open_panels(count: int, height: float) -> Iterator[list[Axes]]:
 
 
 def draw_legend(ax: Axes, columns: int, **options: float) -> None:
-    """A legend under the axis and its name, without a frame."""
     from matplotlib.transforms import ScaledTranslation
 
     place = ax.transAxes + ScaledTranslation(0, -LEGEND / 72, ax.figure.dpi_scale_trans)
@@ -105,7 +104,6 @@ def draw_legend(ax: Axes, columns: int, **options: float) -> None:
 
 
 def remove_unprintable(text: object) -> str:
-    """The text without characters that a page cannot hold."""
     return _UNFIT.sub("\ufffd", str(text))
 
 
@@ -128,7 +126,6 @@ BAR_LETTERS, BAR_LINE = 22, 48  # of a name before and above
 
 
 def bars_height(count: int, above: bool = False) -> float:
-    """Of a figure with this many bars."""
     return count * (BAR_ABOVE if above else BAR_ROW) + 56
 
 
@@ -169,7 +166,6 @@ DEEP = 0.65  # depth from which numbers are white
 
 
 def cells_height(rows: Sequence[str], columns: Sequence[str]) -> float:
-    """Of a figure with these names."""
     wide = _cell_width(rows, columns)
     below = LETTER * max(len(shorten(name, CELL_LETTERS)) for name in columns) if _are_steep(columns, wide) else 14
     return max(100.0, min(TALL, wide) * len(rows) + below + 40)
@@ -213,7 +209,6 @@ def draw_cells(
 
 
 def _cell_width(rows: Sequence[str], columns: Sequence[str]) -> float:
-    """About the width of a cell."""
     longest = max(len(shorten(name, CELL_LETTERS)) for name in rows)
     return (WIDTH - 40 - LETTER * longest) / len(columns)
 
@@ -274,7 +269,6 @@ def draw_dots(
 
 
 def draw_frame(ax: Axes, xlabel: str, ylabel: str, count: int) -> None:
-    """Names of the axes, and a legend of more than one line."""
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     if count > 1:
@@ -290,11 +284,7 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 
 
 def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -> str:
-    """The figure with its text alternative. Text stays text.
-
-    `inline` is for a page: without background, fonts and namespaces, which the page brings. Looks are attributes, not
-    styles, so that a page's policy can forbid styles and its style sheet can change colours. Ids depend on the title.
-    """
+    """`inline`: for a page, which brings background, fonts and namespaces, and whose policy forbids styles."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -325,7 +315,6 @@ def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -
 
 
 def to_png(figure: Figure) -> bytes:
-    """The figure in pixels, on white."""
     file = io.BytesIO()
     with _lay_out(figure):
         figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None}, facecolor=PAPER)
@@ -334,10 +323,7 @@ def to_png(figure: Figure) -> bytes:
 
 @contextmanager
 def _lay_out(figure: Figure) -> Iterator[None]:
-    """Laid out once, because a second layout starts from the first and differs.
-
-    A letter that the font lacks is measured as a box; the reader's own font draws it.
-    """
+    """Laid out once, because a second layout starts from the first and differs."""
     with apply_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         layout = figure.get_layout_engine()
@@ -348,7 +334,6 @@ def _lay_out(figure: Figure) -> Iterator[None]:
 
 
 def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
-    """Drop what nobody sees, and say the rest in short."""
     for child in list(parent):
         child.tag = child.tag.rpartition("}")[2]
         _clean_svg(child, used)

@@ -99,7 +99,6 @@ class ClassAccuracyDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         (worst, low), *_ = pairs = list(self.accuracy.items())
         best, high = pairs[-1]
         span = f"from {100 * low:.1f} % ({worst}) to {100 * high:.1f} % ({best})"

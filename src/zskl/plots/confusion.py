@@ -139,7 +139,6 @@ class ConfusionDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         pairs = self.pairs[:SPOKEN]
         return "; ".join(f"{true} taken for {answer}: {100 * share:.1f} %" for true, answer, share in pairs) or "none"
 

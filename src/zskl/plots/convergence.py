@@ -22,7 +22,6 @@ Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objectiv
 
 
 def read_objective(record: Record) -> Course | None:
-    """The course of training in a record, or None where its method is not trained by iterations."""
     found = record.convergence
     return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
 
@@ -137,7 +136,6 @@ class ConvergenceDisplay(LinesDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         courses = zip(self.names, self.steps, self.values, strict=True)
         return "; ".join(
             f"{name} from {float(line[0]):.3g} to {float(line[-1]):.3g} in {int(steps[-1])} steps"

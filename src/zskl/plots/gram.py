@@ -20,7 +20,6 @@ AXIS = "column of W"
 
 
 def read_gram(record: Record) -> NDArray[np.float64] | None:
-    """The matrix of a record, or None where its method has no W."""
     return np.array(record.gram, np.float64) if record.gram else None
 
 
@@ -90,7 +89,6 @@ class GramDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         most = self._off_diagonal().max(initial=0.0)
         average = f"{self.mean_off_diagonal:.2f} on average, in size"
         return f"Cosines between columns of W; off the diagonal {most:.2f} at most, and {average}"

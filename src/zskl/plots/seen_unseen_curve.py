@@ -22,8 +22,6 @@ Path = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Curves(NamedTuple):
-    """What the display takes from one record; fractions."""
-
     path: Path
     plain: Point | None
     calibrated: Point | None
@@ -31,7 +29,6 @@ class Curves(NamedTuple):
 
 
 def read_curve(record: Record) -> Curves | None:
-    """The curves and points of a record, or None where it holds no curve."""
     plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
     curves = (plain.curve, after.curve)
     path, other = (None if one is None else (np.asarray(one.unseen), np.asarray(one.seen)) for one in curves)
@@ -176,7 +173,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         words = []
         for name, *points in zip(self.names, self.plain, self.calibrated, strict=True):
             places = [

@@ -150,14 +150,12 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def _read(cls, records: Sequence[SensitivityCurves], setting: str) -> Self:
-        """The display of these records, not drawn yet."""
         found = read_sensitivity(records, setting)
         apart = {"validation_deviation": found.validation_deviation, "test_deviation": found.test_deviation}
         return cls(found.values, found.validation, found.test, setting=setting, chosen=found.chosen, **apart)
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         tops = {name: int(np.nanargmax(side)) for name, side in self.sides.items() if not np.isnan(side).all()}
         return "; ".join(
             f"{name} is highest at {self.values[top]:g} with {100 * self.sides[name][top]:.1f} %"

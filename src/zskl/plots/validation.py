@@ -144,7 +144,6 @@ class ValidationGridDisplay(Display):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         low, high = 100 * np.nanmin(self.scores), 100 * np.nanmax(self.scores)
         return f"From {low:.1f} to {high:.1f} % over {' and '.join(name for name in self.settings if name)}"
 
@@ -242,7 +241,6 @@ class ValidationTestDisplay(Display):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         words = []
         for name, x, y in zip(self.names, self.validation, self.test, strict=True):
             known = len(x) > 1 and x.std() > 0 and y.std() > 0

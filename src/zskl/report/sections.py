@@ -13,27 +13,12 @@ from functools import partial
 
 import numpy as np
 
+from zskl import plots
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
 from zskl.experiments.record import Record, Setting, unpack_answers
-from zskl.plots import (
-    ClassAccuracyDisplay,
-    ConfusionDisplay,
-    ConvergenceDisplay,
-    GramDisplay,
-    ReliabilityDisplay,
-    SeenUnseenCurveDisplay,
-    ValidationGridDisplay,
-    _style,
-    class_accuracy,
-    confusion,
-    convergence,
-    gram,
-    reliability,
-    seen_unseen_curve,
-    validation,
-)
+from zskl.plots import _style
 from zskl.plots._base import Display
 
 
@@ -91,7 +76,6 @@ class Cell:
 
     @classmethod
     def of_number(cls, value: float | None, form: str = ".1f") -> Cell:
-        """Empty where there is none."""
         return cls("") if value is None else cls(f"{value:{form}}", value)
 
 
@@ -108,7 +92,6 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column holds numbers."""
         return [any(row[k].value is not None for row in self.rows) for k in range(len(self.columns))]
 
     @property
@@ -121,8 +104,6 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, what it says, the numbers behind it, and the command that made them."""
-
     name: str
     title: str
     svg: str
@@ -164,7 +145,6 @@ def make_figure(
     rows: Sequence[Sequence[object]],
     records: Sequence[Record],
 ) -> Figure:
-    """A display that has been drawn, with the numbers in it and the records that they are from."""
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
     return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
 
@@ -235,7 +215,6 @@ class Problem:
 
 
 def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
-    """In the order of the comparison."""
     by_labels: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
         by_labels.setdefault(row_labels(record), []).append(record)
@@ -259,7 +238,7 @@ def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
 
 
 def _case_name(row: Row, rivals: Sequence[Row]) -> str:
-    """The method, and what else is needed to tell the row from others of the method."""
+    """The method, and what else is needed to tell the row from others of it."""
     twins = [other for other in rivals if other.labels["method"] == row.labels["method"]]
     differing = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
     extra = [row.labels[label] or "defaults" for label in differing]
@@ -302,7 +281,6 @@ def _overview_sentence(found: Sequence[Problem]) -> str:
 
 
 def _choice_paragraph(problem: Problem) -> str:
-    """How settings were chosen, what calibration brought, and what may be compared."""
     words = [_choice_sentence(problem), *_calibration_sentence(problem)]
     if len(problem.cases) > 1:
         tuned = any(case.first.tune.scoring for case in problem.cases)
@@ -396,7 +374,6 @@ def protocol_tables(table: Comparison) -> list[Table]:
 
 
 def difference_tables(table: Comparison) -> list[Table]:
-    """Of each figure from the highest of its dataset, where records say how certain that is."""
     if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
         return []
     note = (
@@ -421,7 +398,6 @@ def _comparison_table(name: str, title: str, part: Comparison, unit: str, note: 
 
 
 def time_table(problems: Sequence[Problem]) -> Table:
-    """Seconds of each stage, mean over seeds."""
     rows = []
     for problem in problems:
         for case in problem.cases:
@@ -438,7 +414,6 @@ def time_table(problems: Sequence[Problem]) -> Table:
 
 
 def source_table(problems: Sequence[Problem]) -> Table:
-    """What data, how many rows, which seeds and versions."""
     rows = []
     for problem in problems:
         mine = problem.records
@@ -467,13 +442,12 @@ PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
 def curve_figure(problem: Problem) -> list[Figure]:
-    """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
-    cases = problem.with_field(seen_unseen_curve.read_curve, "calibrated H", "H")
+    cases = problem.with_field(plots.seen_unseen_curve.read_curve, "calibrated H", "H")
     if not cases:
         return []
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
-    display = SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
+    display = plots.SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
     note = "Hollow: plain predictions."
     if any(record.gzsl_calibrated is not None for record in first):
         note += (
@@ -489,7 +463,6 @@ def curve_figure(problem: Problem) -> list[Figure]:
 
 
 def _curve_numbers(record: Record) -> list[list[object]]:
-    """All that is drawn of a record: curve and point, plain and calibrated."""
     rows: list[list[object]] = []
     for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
         if part is None:
@@ -503,15 +476,14 @@ def _curve_numbers(record: Record) -> list[list[object]]:
 
 
 def confidence_figures(problem: Problem) -> list[Figure]:
-    """Accuracy of the rows answered when answers below a probability are withheld, one figure per protocol."""
     made = []
     for protocol, word in PROTOCOL_NAMES.items():
-        cases = problem.with_field(partial(reliability.read_reliability, protocol=protocol), "calibrated H", "H")
+        cases = problem.with_field(partial(plots.reliability.read_reliability, protocol=protocol), "calibrated H", "H")
         if not cases:
             continue
         first = [case.first for case in cases]
         names, ranks = [case.name for case in cases], [case.rank for case in cases]
-        display = ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
+        display = plots.ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
         if not any(len(np.unique(share)) > 1 for share in display.answered):
             continue  # all rows are answered at every threshold, or none
         title = f"Confidence, {word} protocol on {problem.name}"
@@ -536,13 +508,13 @@ def _first_seed(cases: list[Case]) -> str:
 
 def objective_figure(problem: Problem) -> list[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(convergence.read_objective, "zero-shot")
+    cases = problem.with_field(plots.convergence.read_objective, "zero-shot")
     if not cases:
         return []
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
     several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
-    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
+    display = plots.ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
     note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
     if several:
         note += (
@@ -559,7 +531,6 @@ def objective_figure(problem: Problem) -> list[Figure]:
 
 
 def calibration_error_table(problem: Problem) -> list[Table]:
-    """How far probabilities are from the share of right answers."""
     rows = []
     for case in problem.cases:
         for protocol, word in PROTOCOL_NAMES.items():
@@ -583,7 +554,6 @@ SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
 
 
 def choice_table(problem: Problem) -> list[Table]:
-    """What validation chose: a row per method, seed and scoring."""
     rows = []
     for case in problem.cases:
         for record in case.records:
@@ -626,13 +596,12 @@ def describe_setting(setting: Setting) -> str:
 
 
 def grid_figures(problem: Problem, case: Case) -> list[Figure]:
-    """The grid as a heat map for each scoring that chose, if the case holds its scores."""
     made = []
     for place, (scoring, word) in enumerate(SCORINGS.items()):
         table = case.first.tune.table
-        if table is None or validation.read_grid(case.first, scoring) is None:
+        if table is None or plots.validation.read_grid(case.first, scoring) is None:
             continue
-        display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
+        display = plots.ValidationGridDisplay.from_records([case.first], scoring=scoring)
         title = f"Validation grid on {problem.name}, {word}"
         note = (
             f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
@@ -646,11 +615,10 @@ def grid_figures(problem: Problem, case: Case) -> list[Figure]:
 
 
 def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
-    """Zero-shot accuracy of each unseen class, worst first, mean over seeds."""
-    records = [record for record in case.records if class_accuracy.read_class_accuracy(record)]
+    records = [record for record in case.records if plots.class_accuracy.read_class_accuracy(record)]
     if not records:
         return []
-    display = ClassAccuracyDisplay.from_records(records)
+    display = plots.ClassAccuracyDisplay.from_records(records)
     title = f"Zero-shot accuracy of each unseen class of {problem.name}"
     seeds, chance = len(case.records), 100 * display.chance
     note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
@@ -660,13 +628,12 @@ def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
 
 
 def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
-    """Classes and their wrong answers in both protocols: a matrix of few classes, the largest shares of many."""
     made = []
-    if confusion.read_confusion(case.first) is not None:
-        display = ConfusionDisplay.from_records([case.first])
+    if plots.confusion.read_confusion(case.first) is not None:
+        display = plots.ConfusionDisplay.from_records([case.first])
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
-        right = class_accuracy.read_class_accuracy(case.first) or {}
+        right = plots.class_accuracy.read_class_accuracy(case.first) or {}
         made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, source, right, case))
     found = read_generalised_answers(case.first)
     if found is not None:
@@ -680,24 +647,20 @@ def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
 
 
 def _confusion_figure(
-    name: str, title: str, display: ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
+    name: str, title: str, display: plots.ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
 ) -> Figure:
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"
     else:
-        drawn = min(confusion.PAIRS, len(display.pairs))
+        drawn = min(plots.confusion.PAIRS, len(display.pairs))
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
     rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
     columns = ["true class", "answer", "share"]
     return make_figure(name, title, display, f"{note}. {source}", columns, rows, [case.first])
 
 
-def read_generalised_answers(record: Record) -> ConfusionDisplay | None:
-    """Shares of the rows of each class that got each answer, unseen classes marked by ○; not drawn yet.
-
-    They are of the calibrated result if there is one, and None where a record does not hold what each row was answered.
-    Rows lie class by class, in the order of `per_class`; unseen classes are those of the zero-shot result.
-    """
+def read_generalised_answers(record: Record) -> plots.ConfusionDisplay | None:
+    """Of the calibrated result if there is one, unseen classes marked by ○; None where answers are lacking."""
     part = record.gzsl if record.gzsl_calibrated is None else record.gzsl_calibrated
     if part.answers is None or part.answers.seen is None or record.class_rows is None or not part.per_class:
         return None
@@ -714,15 +677,15 @@ def read_generalised_answers(record: Record) -> ConfusionDisplay | None:
         answers = unpack_answers(packed, int(sizes.sum()))
         if answers.max(initial=0) > len(names):
             return None
+        # Rows lie class by class, in the order of `per_class`.
         for name, own in zip(mine, np.split(answers, np.cumsum(sizes)[:-1]), strict=True):
             answered = np.where(own == 0, place[name], own - 1)  # 0 stands for the right answer
             shares[place[name]] = np.bincount(answered, minlength=len(names)) / len(own)
     marked = [f"○ {name}" if name in unseen else name for name in names]
-    return ConfusionDisplay(shares, marked[: len(tested)], marked)
+    return plots.ConfusionDisplay(shares, marked[: len(tested)], marked)
 
 
 def attribute_table(problem: Problem, case: Case) -> list[Table]:
-    """The attributes that rows of an unseen class show most, after the projection."""
     found = case.first.attributes
     if not found:
         return []
@@ -738,10 +701,9 @@ def attribute_table(problem: Problem, case: Case) -> list[Table]:
 
 
 def gram_figure(problem: Problem, case: Case) -> list[Figure]:
-    """Cosines between the first columns of W."""
-    if gram.read_gram(case.first) is None:
+    if plots.gram.read_gram(case.first) is None:
         return []
-    display = GramDisplay.from_records([case.first])
+    display = plots.GramDisplay.from_records([case.first])
     title = f"Gram matrix of {case.name} on {problem.name}"
     note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
     size, names = range(len(display.gram)), display.columns
