@@ -34,6 +34,7 @@ from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
 from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
+from zskl.experiments.sweep import Failure
 from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 
@@ -380,13 +381,6 @@ class Line:
     options: Mapping[str, object]
     bytes: int
     written: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A shard without predictions, and why; others go on."""
-
-    sentence: str
 
 
 def plan_job(model: PathLike, out: PathLike, options: Options, device: str | None = None) -> Job:

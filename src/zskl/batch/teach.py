@@ -34,12 +34,15 @@ class Change:
     counts: dict[Any, int]
 
     def sentences(self) -> Iterator[str]:
-        rows = sum(self.counts.values())
+        seen = set(self.before.classes_.tolist())
+        old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
         if self.counts:
-            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._describe_counts()}"
+            kinds = {one: "seen" if one in seen else "unseen" if one in set(old) else "new" for one in self.counts}
+            shown = [f"{count} of {one} ({kinds[one]})" for one, count in list(self.counts.items())[:SHOWN]]
+            listed = ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
+            yield f"{self.verb} {sum(self.counts.values())} row(s) of {len(kinds)} class(es): {listed}"
         else:
             yield f"{self.verb} all examples"
-        old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
         lists = {
             "new to the model": [label for label in new if label not in set(old)],
             "no longer in the model": [label for label in old if label not in set(new)],
@@ -47,12 +50,6 @@ class Change:
         }
         yield from (f"{what}: {list_values(labels)}" for what, labels in lists.items() if len(labels))
         yield _describe_calibration(self.before, self.after)
-
-    def _describe_counts(self) -> str:
-        seen, mine = set(self.before.classes_.tolist()), set(self.before.candidates_.tolist())
-        kinds = {label: "seen" if label in seen else "unseen" if label in mine else "new" for label in self.counts}
-        shown = [f"{count} of {label} ({kinds[label]})" for label, count in list(self.counts.items())[:SHOWN]]
-        return ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
 
 
 def _describe_calibration(before: ZeroShotClassifier, after: ZeroShotClassifier) -> str:

@@ -14,7 +14,7 @@ from zskl.cli._terminal import fail, mention, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.sweep import DatasetSource
-    from zskl.paper.tables import Written
+    from zskl.paper.claims import Verdict
 
 Part = Literal["zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence", "all"]
 
@@ -80,18 +80,17 @@ def paper(
     from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
-    from zskl.paper import published
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
     _arrays.check_device(device)
     names = {
-        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or published.DATASETS
+        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
     sources = [source for name in names.values() for source in _find_sources(name, root, features)]
     methods = paper_methods.choose_methods(method)
-    parts = paper_methods.choose_parts(part)
+    parts = tuple(paper_methods.PARTS) if part == "all" else (part,)
     if not paper_methods.needed_methods(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part} is about none of the methods {', '.join(methods)}: expected some of {about}")
@@ -116,19 +115,18 @@ def paper(
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
-    written = write_paper(course.results, parts, out, docs, readme)
-    _report(written, out, course.ran)
+    files, verdicts = write_paper(course.results, parts, out, docs, readme)
+    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: results.md, tables/, figures/")
+    _report_claims(verdicts)
     if course.failures:
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
 
 
-def _report(written: Written, out: Path, ran: int) -> None:
-    """What was found, and where it is."""
+def _report_claims(verdicts: list[Verdict]) -> None:
     from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, count_verdicts
 
-    mention(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
-    for claim, *numbers in count_verdicts(written.verdicts):
+    for claim, *numbers in count_verdicts(verdicts):
         told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))
         say(f"  {claim}: {told if any(numbers) else UNTESTED}")
 

@@ -100,6 +100,7 @@ def _predict_folder(
     from zskl._arrays import runs_on_gpu
     from zskl.batch import predict as folder_batch
     from zskl.experiments import run_folder
+    from zskl.experiments.sweep import Failure
 
     if out is None:
         raise ValueError(
@@ -128,7 +129,7 @@ def _predict_folder(
                 with closing(run) as outcomes:
                     for place, outcome in outcomes:
                         display.finished(place)
-                        if isinstance(outcome, folder_batch.Failure):
+                        if isinstance(outcome, Failure):
                             failures += 1
                             complain(outcome.sentence)
                         else:

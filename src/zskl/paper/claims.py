@@ -9,8 +9,7 @@ from functools import partial
 from zskl.experiments.compare import format_cell
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.paper import figures
-from zskl.paper.published import KERNELS
-from zskl.paper.results import ALL_BASELINES, OURS, PAIRS, PAPER_BASELINES, Results
+from zskl.paper.results import ALL_BASELINES, KERNELS, OURS, PAIRS, PAPER_BASELINES, Results
 
 YES, NO, UNDECIDED, UNTESTED = "yes", "no", "undecided", "not by these data"
 ANSWERS = {True: YES, False: NO}

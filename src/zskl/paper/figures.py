@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
@@ -71,30 +71,28 @@ def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point
     return list(map(Point, read.values, *figures, read.diverged))
 
 
-def sensitivity_figures(results: Results) -> list[Output]:
-    made = []
+def sensitivity_figures(results: Results) -> Iterator[Output]:
     for (problem, method), found in results.curves.items():
-        rows, drawn = [], []
+        rows, drawn, gone = [], [], 0
         for setting in found[0].curves:
             curve = curve_points(found, setting)
+            gone += sum(point.diverged for point in curve)
             for point in curve:
                 pairs = {"validation": point.validation, "test": point.test}
                 figures = {name: figure for name, figure in pairs.items() if figure is not None}
                 rows.append(Row({"setting": setting, "value": f"{point.value:g}"}, len(found), figures))
             heading = f"{method}: {plot.LETTERS[setting]} varied"
-            drawn.append((heading, plot.make_display(found, setting)))
+            drawn.append((heading, plot.SensitivityDisplay._read(found, setting)))
         title = f"Sensitivity of {method} on {problem.name}"
         notes = [
             f"{len(found)} seed(s). {NOTE}",
             f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0].setting.items())}.",
         ]
-        gone = sum(point.diverged for setting in found[0].curves for point in curve_points(found, setting))
         if gone:
             notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
         name = f"sensitivity-{method}-{problem.stem}"
-        made.append(Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+        yield Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)})
 
 
 # Objective and accuracy against iterations (Figure 3 of the paper, column 4)
@@ -104,8 +102,7 @@ SIDES = ("training", "held out")
 QUANTITIES = {"objective": "objective (mean over rows)", "accuracy": "mean per-class accuracy (%)"}
 
 
-def convergence_figures(results: Results) -> list[Output]:
-    made = []
+def convergence_figures(results: Results) -> Iterator[Output]:
     for (problem, method), found in results.courses.items():
         title = f"Convergence of {method} on {problem.name}"
         rows, drawn = [], []
@@ -131,8 +128,7 @@ def convergence_figures(results: Results) -> list[Output]:
         columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)
         table = Comparison(("run", "iteration"), columns, tuple(rows), notes)
         name = f"convergence-{method}-{problem.stem}"
-        made.append(Output("convergence", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+        yield Output("convergence", name, title, table, {name: draw_panels(title, drawn)})
 
 
 def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, side: str) -> list[Figure]:
@@ -144,9 +140,8 @@ def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, s
     return [figure for figure in made if figure is not None]
 
 
-def gram_figures(results: Results) -> list[Output]:
+def gram_figures(results: Results) -> Iterator[Output]:
     """WᵀW, columns of unit length, without and with incoherence, from the lowest seed that holds them."""
-    made = []
     for problem in results.measured:
         for pair in PAIRS:
             runs = {method: results.runs.get((problem, method), ()) for method in pair}
@@ -172,5 +167,4 @@ def gram_figures(results: Results) -> list[Output]:
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+            yield Output("gram", name, title, table, {name: draw_panels(title, drawn)})

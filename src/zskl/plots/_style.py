@@ -29,6 +29,7 @@ PLUS, MINUS = "#004b87", "#a84300"  # full colour of a positive and of a negativ
 PANELS = 2  # side by side
 LEGEND = 42  # how far a legend is below the frame
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what neither HTML nor XML can hold
+TICKS = {"labelcolor": INK, "labelsize": 11, "major.size": 0, "major.pad": 6}
 LOOK: dict[str, Any] = {
     "axes.autolimit_mode": "round_numbers",
     "axes.edgecolor": QUIET,
@@ -55,14 +56,7 @@ LOOK: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
     "text.color": INK,
     "text.parse_math": False,  # a class may be named $5
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "xtick.major.pad": 6,
-    "ytick.major.pad": 6,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in TICKS.items()},
 }
 
 

@@ -144,7 +144,9 @@ class ConvergenceDisplay(LinesDisplay):
 
     def _draw(self, ax: Axes) -> None:
         looks = _style.line_styles(self.ranks)
-        values = [_to_relative(one) for one in self.values] if self.relative else self.values
+        values = self.values
+        if self.relative:
+            values = [100 * (one - one.min()) / (float(np.ptp(one)) or 1.0) for one in values]
         self.lines_ = []
         for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
             if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
@@ -163,10 +165,3 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
     mean: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)
     return mean
-
-
-def _to_relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """100 at the highest value, 0 at the lowest."""
-    span = float(np.ptp(values))
-    found: NDArray[np.float64] = 100 * (values - values.min()) / (span or 1.0)
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +19,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]  # accuracy of unseen, of seen classes
 Path = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-class Curves(NamedTuple):
-    path: Path
-    plain: Point | None
-    calibrated: Point | None
-    calibrated_path: Path | None  # where the calibrated model is another one
+# Its curve, the plain and the calibrated point, and the curve of the calibrated model where that is another one.
+Curves: TypeAlias = tuple[Path, Point | None, Point | None, Path | None]
 
 
 def read_curve(record: Record) -> Curves | None:
@@ -35,7 +30,7 @@ def read_curve(record: Record) -> Curves | None:
     if path is None:
         return None
     same = other is None or all(np.array_equal(mine, theirs) for mine, theirs in zip(path, other, strict=True))
-    return Curves(path, _curve_point(plain), _curve_point(after), None if same else other)
+    return path, _curve_point(plain), _curve_point(after), None if same else other
 
 
 def _curve_point(part: Generalised | protocols.Result) -> Point | None:

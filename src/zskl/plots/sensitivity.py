@@ -197,8 +197,3 @@ class SensitivityDisplay(Display):
         shown = [value for value in values if low * 0.999 <= value <= high * 1.001]
         zero = [math.log10(low) - 0.5] if self.values[0] == 0 else []
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
-
-
-def make_display(records: Sequence[SensitivityCurves], setting: str) -> SensitivityDisplay:
-    """The display of these records, not drawn yet."""
-    return SensitivityDisplay._read(records, setting)

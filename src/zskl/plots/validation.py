@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from zskl.experiments.record import Record
 from zskl.plots import _style
@@ -23,18 +22,7 @@ SCORINGS = ("zsl", "gzsl")  # in the order in which a record holds them
 FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The best score over all other settings, for the values of two; NaN where all diverged."""
-
-    settings: tuple[str, str]  # up, across; "" where there is only one
-    rows: list[Any]
-    columns: list[Any]
-    scores: NDArray[np.float64]
-    chosen: tuple[int, int] | None
-
-
-def read_grid(record: Record, scoring: str) -> Grid | None:
+def read_grid(record: Record, scoring: str) -> ValidationGridDisplay | None:
     """None where a record holds no grid, this scoring chose nothing, or no numeric setting varies."""
     table, choice = record.tune.table, dict(record.tune.choices.items()).get(scoring)
     if table is None or not table.rows or not table.names or choice is None:
@@ -62,7 +50,7 @@ def read_grid(record: Record, scoring: str) -> Grid | None:
     chosen = None
     if setting.get(across) in columns and (i is None or setting.get(up) in sides):
         chosen = (0 if i is None else sides.index(setting[up]), columns.index(setting[across]))
-    return Grid((up, across), sides, columns, scores, chosen)
+    return ValidationGridDisplay(scores, sides, columns, settings=(up, across), chosen=chosen)
 
 
 def _best_score(scores: Iterable[float | None]) -> float:

@@ -7,7 +7,7 @@ import io
 import json
 import shlex
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -341,9 +341,8 @@ PROTOCOLS = {
 STAGES = ("search", "calibrate", "fit", "evaluate")
 
 
-def protocol_tables(table: Comparison) -> list[Table]:
+def protocol_tables(table: Comparison) -> Iterator[Table]:
     """Per cent, mean over seeds with its interval; the best of each dataset bold."""
-    made = []
     for name, (title, wanted) in PROTOCOLS.items():
         figures = tuple(figure for figure in wanted if figure in table.figures)
         if not figures:
@@ -361,16 +360,16 @@ def protocol_tables(table: Comparison) -> list[Table]:
             )
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
-        made.append(_comparison_table(name, title, part, "%", note))
-    _, given = table.split()
+        yield _comparison_table(name, title, part, "%", note)
+    given = table.split()[1]
     if given is None:
-        return made
+        return
     note = (
         "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
         "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
         "†: the model did not adapt, and its figure is that of the table above."
     )
-    return [*made, _comparison_table("given", "After examples or unlabelled rows", given, "%", note)]
+    yield _comparison_table("given", "After examples or unlabelled rows", given, "%", note)
 
 
 def difference_tables(table: Comparison) -> list[Table]:
@@ -441,10 +440,10 @@ def source_table(problems: Sequence[Problem]) -> Table:
 PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
-def curve_figure(problem: Problem) -> list[Figure]:
+def curve_figure(problem: Problem) -> Iterator[Figure]:
     cases = problem.with_field(plots.seen_unseen_curve.read_curve, "calibrated H", "H")
     if not cases:
-        return []
+        return
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
     display = plots.SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
@@ -459,7 +458,7 @@ def curve_figure(problem: Problem) -> list[Figure]:
     rows = [[case.name, case.first.seed, *row] for case in cases for row in _curve_numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
-    return [make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)]
+    yield make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)
 
 
 def _curve_numbers(record: Record) -> list[list[object]]:
@@ -475,8 +474,7 @@ def _curve_numbers(record: Record) -> list[list[object]]:
     return rows
 
 
-def confidence_figures(problem: Problem) -> list[Figure]:
-    made = []
+def confidence_figures(problem: Problem) -> Iterator[Figure]:
     for protocol, word in PROTOCOL_NAMES.items():
         cases = problem.with_field(partial(plots.reliability.read_reliability, protocol=protocol), "calibrated H", "H")
         if not cases:
@@ -497,8 +495,7 @@ def confidence_figures(problem: Problem) -> list[Figure]:
         ]
         columns = ["method", "seed", "threshold", "answered", "accuracy"]
         name = f"confidence-{protocol}-{problem.address}"
-        made.append(make_figure(name, title, display, note + _first_seed(cases), columns, rows, first))
-    return made
+        yield make_figure(name, title, display, note + _first_seed(cases), columns, rows, first)
 
 
 def _first_seed(cases: list[Case]) -> str:
@@ -506,11 +503,11 @@ def _first_seed(cases: list[Case]) -> str:
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
 
 
-def objective_figure(problem: Problem) -> list[Figure]:
+def objective_figure(problem: Problem) -> Iterator[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
     cases = problem.with_field(plots.convergence.read_objective, "zero-shot")
     if not cases:
-        return []
+        return
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
     several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
@@ -527,7 +524,7 @@ def objective_figure(problem: Problem) -> list[Figure]:
         for step, value in zip(steps, values, strict=True)
     ]
     title, columns = f"Convergence on {problem.name}", ["method", "seed", "iteration", "objective"]
-    return [make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
+    yield make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)
 
 
 def calibration_error_table(problem: Problem) -> list[Table]:
@@ -595,13 +592,11 @@ def describe_setting(setting: Setting) -> str:
 # Figures and tables of one method: its grid, its classes, its projection
 
 
-def grid_figures(problem: Problem, case: Case) -> list[Figure]:
-    made = []
+def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
     for place, (scoring, word) in enumerate(SCORINGS.items()):
-        table = case.first.tune.table
-        if table is None or plots.validation.read_grid(case.first, scoring) is None:
+        table, display = case.first.tune.table, plots.validation.read_grid(case.first, scoring)
+        if table is None or display is None:
             continue
-        display = plots.ValidationGridDisplay.from_records([case.first], scoring=scoring)
         title = f"Validation grid on {problem.name}, {word}"
         note = (
             f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
@@ -610,31 +605,28 @@ def grid_figures(problem: Problem, case: Case) -> list[Figure]:
         settings = len(table.names)
         rows = [[*row[:settings], row[settings + place]] for row in table.rows]
         name = f"grid-{scoring}-{problem.place(case)}"
-        made.append(make_figure(name, title, display, note, [*table.names, word], rows, [case.first]))
-    return made
+        yield make_figure(name, title, display.plot(), note, [*table.names, word], rows, [case.first])
 
 
-def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
+def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
     records = [record for record in case.records if plots.class_accuracy.read_class_accuracy(record)]
     if not records:
-        return []
+        return
     display = plots.ClassAccuracyDisplay.from_records(records)
     title = f"Zero-shot accuracy of each unseen class of {problem.name}"
     seeds, chance = len(case.records), 100 * display.chance
     note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
     rows = list(display.accuracy.items())
     name = f"classes-{problem.place(case)}"
-    return [make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)]
+    yield make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)
 
 
-def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
-    made = []
-    if plots.confusion.read_confusion(case.first) is not None:
-        display = plots.ConfusionDisplay.from_records([case.first])
+def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
+    if (display := plots.confusion.read_confusion(case.first)) is not None:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
         right = plots.class_accuracy.read_class_accuracy(case.first) or {}
-        made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, source, right, case))
+        yield _confusion_figure(f"confusion-{problem.place(case)}", title, display.plot(), source, right, case)
     found = read_generalised_answers(case.first)
     if found is not None:
         title = f"Confusion among all classes of {problem.name}"
@@ -642,8 +634,7 @@ def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
         source = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
         right = {name: float(found.shares[k, k]) for k, name in enumerate(found.classes)}
         name = f"confusion-all-{problem.place(case)}"
-        made.append(_confusion_figure(name, title, found.plot(), source, right, case))
-    return made
+        yield _confusion_figure(name, title, found.plot(), source, right, case)
 
 
 def _confusion_figure(
@@ -700,13 +691,13 @@ def attribute_table(problem: Problem, case: Case) -> list[Table]:
     return [Table(f"attributes-{problem.place(case)}", title, columns, rows, note)]
 
 
-def gram_figure(problem: Problem, case: Case) -> list[Figure]:
+def gram_figure(problem: Problem, case: Case) -> Iterator[Figure]:
     if plots.gram.read_gram(case.first) is None:
-        return []
+        return
     display = plots.GramDisplay.from_records([case.first])
     title = f"Gram matrix of {case.name} on {problem.name}"
     note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
     size, names = range(len(display.gram)), display.columns
     rows = [[names[i], names[j], float(display.gram[i, j])] for i in size for j in size]
     name = f"gram-{problem.place(case)}"
-    return [make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])]
+    yield make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])
