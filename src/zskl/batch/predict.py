@@ -117,7 +117,6 @@ class Predictor:
 
 
 def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
-    """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1
     with replace_file(path) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
@@ -286,8 +285,6 @@ def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLik
     export.write_index(path, kind, np.concatenate(vectors), names, "rows")
     return len(names)
 
-
-# Folders of shards
 
 # Beside the predictions lies this file. It has a line for each finished shard, which names the model, the options and
 # the shard: a run that was interrupted continues where it stopped, and what has changed since is done again.

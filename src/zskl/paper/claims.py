@@ -37,7 +37,6 @@ class Verdict:
 
 
 def judge_claims(results: Results) -> list[Verdict]:
-    """Every claim for all that was measured; one that nothing tests is listed as such."""
     found = [
         *_judge_pairs(results),
         *_judge_lambda_ends(results),

@@ -39,7 +39,6 @@ TIMES = "times.json"
 
 
 def read_times(*folders: Path) -> list[dict[str, Any]]:
-    """What stages took, in the order in which they ended; each once."""
     found: dict[str, dict[str, Any]] = {}
     for file in (folder / TIMES for folder in folders):
         try:
@@ -270,8 +269,6 @@ class _ObjectiveMeter:
         return float(f"{float(to_numpy(found)[0]):.6g}")
 
 
-# The whole evaluation
-
 Tell = Callable[[str], object]
 Load = Callable[[DatasetSource], Dataset]
 R = TypeVar("R", bound=StoredRecord)
@@ -321,9 +318,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
         problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
         outcome = Outcome(Results((), (), {}))
 
-        def run_stage(name: str, pieces: Sequence[SweepTask[R]], folder: RunFolder[R]) -> None:
-            _run_stage(name, pieces, folder, order.engine, outcome, times, show, tell)
-
+        run_stage = partial(_run_stage, engine=order.engine, outcome=outcome, times=times, show=show, tell=tell)
         try:
             methods = results.needed_methods(order.parts, order.methods)
             once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
@@ -404,7 +399,6 @@ def _describe_machine(device: str | None) -> str:
 def _plan_problems(
     order: Order, load: Load, there: Sequence[results.AnyRecord], tell: Tell
 ) -> tuple[list[Problem], list[tuple[DatasetSource, Dataset]]]:
-    """What there are tables of; and of these what can be run."""
     problems: dict[Problem, None] = {}
     loaded: list[tuple[DatasetSource, Dataset]] = []
     for source in order.sources:

@@ -17,7 +17,6 @@ from zskl.plots.gram import AXIS
 
 
 def accuracy_chart(problem: Problem, table: Comparison) -> Drawing | None:
-    """Zero-shot accuracy, the published figures as rings where the table has them."""
     printed = [name for name in table.figures if "published" in name and "zero-shot" in name]
     title = f"Zero-shot accuracy on {problem.name}"
     axis = "mean per-class accuracy (%)"

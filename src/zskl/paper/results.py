@@ -28,15 +28,11 @@ KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort
 # Methods: which of them each part of the evaluation is about, in the order of the tables
 
 
-def _known_methods(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name in methods.METHODS)
-
-
 AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as published
-PAPER_BASELINES = _known_methods(*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
-LATER_BASELINES = _known_methods("exem", "cnzsl")
+PAPER_BASELINES = (*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
+LATER_BASELINES = ("exem", "cnzsl")
 ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
-OURS = _known_methods("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
+OURS = ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
 ALL = (*ALL_BASELINES, *KERNELS, *OURS)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "the paper's baselines": PAPER_BASELINES,
@@ -197,8 +193,6 @@ def curve_record_from_json(line: object) -> CurveRecord:
     return record.from_json(kind, found)
 
 
-# Results
-
 NEAR = ("resnet50",)  # features of a network like that of the published figures
 SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes are candidates
 
@@ -298,8 +292,6 @@ def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
     return compare.mean_over_seeds(seen, digits) if seen else None
 
 
-# Collecting
-
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
 
 
@@ -329,18 +321,12 @@ def merge_records(
     """Append what the folders do not hold, or hold otherwise; how many records that were."""
     count = 0
     for one in (one for path in paths for one in read_paper_records(path)):
-        if isinstance(one, Record):
-            count += _add_record(slim_record(one) if compact else one, runs)
-        else:
-            count += _add_record(one, curves)
+        folder: RunFolder[Any] = runs if isinstance(one, Record) else curves
+        new = slim_record(one) if compact and isinstance(one, Record) else one
+        if folder.done.get(new.key) != new:
+            folder.append(new)
+            count += 1
     return count
-
-
-def _add_record(record: R, folder: RunFolder[R]) -> bool:
-    if folder.done.get(record.key) == record:
-        return False
-    folder.append(record)
-    return True
 
 
 def slim_record(record: Record) -> Record:
@@ -379,13 +365,9 @@ def select_records(
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
     """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
-    evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    tuned = [record for record in runs if record.tune.scoring == "both" and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
-    evaluations = [
-        record
-        for record in evaluations
-        if all(choice.against_default is None for _, choice in record.tune.choices.items())
-    ]
+    plain = [one for one in tuned if all(choice.against_default is None for _, choice in one.tune.choices.items())]
     others = list(curves)
     varied = [record for record in others if isinstance(record, SensitivityRecord)]
     watched = [record for record in others if isinstance(record, ConvergenceRecord)]
@@ -393,7 +375,7 @@ def select_records(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sort_records(evaluations, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
+        _sort_records(plain, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
         _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
         _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),

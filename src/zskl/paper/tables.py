@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from zskl import _files
 from zskl.experiments import compare, uncertainty
@@ -36,6 +36,7 @@ from zskl.paper.results import (
 )
 from zskl.report.sections import to_csv_text
 
+Columns: TypeAlias = dict[str, dict[str, Figure]]  # column → method → figure
 MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
 GENERAL = ("unseen", "seen", "H", "area")
 FAMILY = "family"
@@ -104,8 +105,8 @@ def generalised_tables(results: Results) -> Iterator[Output]:
 
 def _our_columns(
     results: Results, problem: Problem, names: Sequence[str], wanted: Sequence[str]
-) -> tuple[dict[str, dict[str, Figure]], list[str]]:
-    columns: dict[str, dict[str, Figure]] = {}
+) -> tuple[Columns, list[str]]:
+    columns: Columns = {}
     unknown: dict[str, None] = {}
     shared = []
     for column in wanted:
@@ -128,7 +129,7 @@ def _our_columns(
 
 def difference_table(results: Results, problem: Problem) -> Comparison | None:
     """For each column of the main table how far every method is below the best, paired, with its interval."""
-    columns: dict[str, dict[str, Figure]] = {}
+    columns: Columns = {}
     for column in MAIN_FIGURES:
         groups = results.groups(problem, column)
         leader = uncertainty.leaders(groups, column).first if len(groups) > 1 else None
@@ -151,7 +152,7 @@ def difference_table(results: Results, problem: Problem) -> Comparison | None:
 def incoherence_tables(results: Results) -> list[Output]:
     """Table 4."""
     methods = needed_methods(("incoherence",), results.methods)
-    columns: dict[str, dict[str, Figure]] = {}
+    columns: Columns = {}
     for problem in results.measured:
         found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
         if found:
@@ -226,11 +227,7 @@ def printed_harmonic(method: str, dataset: str) -> Figure | None:
 
 
 def _family_table(
-    results: Results,
-    problem: Problem,
-    names: Sequence[str],
-    columns: dict[str, dict[str, Figure]],
-    notes: Sequence[str],
+    results: Results, problem: Problem, names: Sequence[str], columns: Columns, notes: Sequence[str]
 ) -> Comparison:
     rows = []
     for name in (name for mine in FAMILIES.values() for name in mine if name in names):

@@ -230,7 +230,6 @@ MOST = len(COLOURS)  # lines that can be told apart
 
 
 def lines_height(count: int) -> float:
-    """Of a figure with this many lines: the legend takes room."""
     return HEIGHT + LEGEND_ROW * -(-count // 2) if count > 1 else HEIGHT
 
 
@@ -246,7 +245,6 @@ def line_styles(ranks: Sequence[int]) -> list[dict[str, Any]]:
 def draw_line(
     ax: Axes, x: ArrayLike, y: ArrayLike, name: str, style: dict[str, Any], deviation: ArrayLike | None = None
 ) -> Any:
-    """A line, and a shade one deviation wide on both sides where that is known."""
     (drawn,) = ax.plot(x, y, label=shorten(name, LEGEND_LETTERS), **style)
     if deviation is not None:
         middle, spread = np.asarray(y, np.float64), np.asarray(deviation, np.float64)
@@ -344,7 +342,12 @@ def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
 def _shorten_attributes(one: ElementTree.Element, used: set[str]) -> None:
     """Styles as attributes, no ids that nobody refers to, and two digits of a number are enough."""
     found = {name.rpartition("}")[2]: value for name, value in one.attrib.items()}
-    found |= _split_style(found.pop("style", ""))
+    parts = (part.partition(":") for part in found.pop("style", "").split(";") if part.strip())
+    style = {name.strip(): value.strip() for name, _, value in parts}
+    style.pop("font-family", None)  # the fonts are those of the page or of the whole file
+    if short := _FONT.match(style.pop("font", "")):  # older versions write all in one
+        style |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
+    found |= {name: value.removesuffix("px") for name, value in style.items()}
     if found.get("id") not in used:
         found.pop("id", None)
     if re.match(r"rotate\(-?0 ", found.get("transform", "")):
@@ -353,13 +356,3 @@ def _shorten_attributes(one: ElementTree.Element, used: set[str]) -> None:
         found[name] = " ".join(_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", found[name]).split())
     one.attrib.clear()
     one.attrib |= found
-
-
-def _split_style(text: str) -> dict[str, str]:
-    """A style as attributes; the fonts are those of the page or of the whole file."""
-    pairs = (part.partition(":") for part in text.split(";") if part.strip())
-    found = {name.strip(): value.strip() for name, _, value in pairs}
-    found.pop("font-family", None)
-    if short := _FONT.match(found.pop("font", "")):  # older versions write all in one
-        found |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
-    return {name: value.removesuffix("px") for name, value in found.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]  # accuracy of unseen, of seen classes
 Path = tuple[NDArray[np.float64], NDArray[np.float64]]
-# Its curve, the plain and the calibrated point, and the curve of the calibrated model where that is another one.
-Curves: TypeAlias = tuple[Path, Point | None, Point | None, Path | None]
 
 
-def read_curve(record: Record) -> Curves | None:
+def read_curve(record: Record) -> tuple[Path, Point | None, Point | None, Path | None] | None:
+    """Curve, plain and calibrated point, and the curve of the calibrated model where that is another one."""
     plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
     curves = (plain.curve, after.curve)
     path, other = (None if one is None else (np.asarray(one.unseen), np.asarray(one.seen)) for one in curves)

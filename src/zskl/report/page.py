@@ -18,7 +18,7 @@ from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
 from zskl.plots._style import remove_unprintable
 from zskl.report import sections
-from zskl.report.sections import Case, Fold, Problem, Section, compare_command, report_command, run_commands
+from zskl.report.sections import Case, Problem, Section, compare_command, report_command, run_commands
 from zskl.version import __version__
 
 METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
@@ -118,7 +118,7 @@ def _problem_section(problem: Problem) -> Section:
     return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(problem.records))
 
 
-def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
+def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
     figures = [
         *sections.class_accuracy_figure(problem, case),
         *sections.confusion_figures(problem, case),
@@ -128,7 +128,7 @@ def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
     listed = sections.attribute_table(problem, case)
     if not figures and not listed:
         return None
-    return Fold(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown)
+    return Section(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown=shown)
 
 
 def _digest(text: str) -> str:

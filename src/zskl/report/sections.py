@@ -113,27 +113,17 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """What is shown of one method; `shown` without a click."""
-
-    name: str
-    title: str
-    figures: Sequence[Figure]
-    tables: Sequence[Table]
-    shown: bool
-
-
-@dataclass(frozen=True)
 class Section:
-    """Figures, then tables, then a fold for each method, then the commands behind all of them."""
+    """Figures, then tables, then a fold for each method, `shown` without a click, then the commands behind them."""
 
     name: str
     title: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     words: Sequence[str] = ()
-    folds: Sequence[Fold] = ()
+    folds: Sequence[Section] = ()
     commands: Sequence[str] = ()
+    shown: bool = True
 
 
 def make_figure(
