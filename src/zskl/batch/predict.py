@@ -75,10 +75,9 @@ class Predictor:
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
         table = read_candidates(model, signatures, with_known)
+        names = None if candidates is None else to_model_labels(model, candidates)
         self.model, self.probabilities, self.reject = model, probabilities, reject
-        self.panel = CandidateScorer(
-            model, table, None if candidates is None else to_model_labels(model, candidates), calibrated=True
-        )
+        self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown(self.panel.labels)
@@ -170,9 +169,8 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     described = set(new.classes.tolist())
     kept = known.select([label for label in known.classes.tolist() if label not in described])
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
-    return SignatureTable(
-        labels if mine == "string" else labels.astype(np.int64), stack_rows(kept.matrix, new.matrix), new.names
-    )
+    labels = labels if mine == "string" else labels.astype(np.int64)
+    return SignatureTable(labels, stack_rows(kept.matrix, new.matrix), new.names)
 
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
@@ -55,23 +54,17 @@ def read_times(*folders: Path) -> list[dict[str, Any]]:
 
 WIDE = (0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 200.0, 1000.0)
 VALUES: Mapping[str, Mapping[str, Sequence[float]]] = {  # method → setting → what it is set to
-    "gaussian-ort": {
-        "sigma": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0),
-        "repulsion": WIDE,
-    },
+    "gaussian-ort": {"sigma": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0), "repulsion": WIDE},
     "cauchy-ort": {
         "sigma": (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 6.0, 15.0, 40.0),
         "repulsion": WIDE,
     },
-    "polynomial-4": {
-        "bias": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0),
-        "repulsion": WIDE,
-    },
+    "polynomial-4": {"bias": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0), "repulsion": WIDE},
 }
 
 
 @dataclass(frozen=True)
-class _CurveUnit(ABC):
+class _CurveUnit:
     """One unit: a method from one seed, around the `setting` that validation chose."""
 
     method: str
@@ -79,18 +72,15 @@ class _CurveUnit(ABC):
     setting: Mapping[str, Any]
     device: str | None = None
     part: ClassVar[str]
+    extent: ClassVar[str]  # the property that says what is run around the setting
 
     @property
     def name(self) -> str:
         return f"{self.method} seed {self.seed} {self.part}"
 
-    @property
-    @abstractmethod
-    def extent(self) -> dict[str, Any]: ...
-
     def key(self, data: Dataset) -> str:
         about = {"part": self.part, "method": self.method, "seed": self.seed, "setting": dict(self.setting)}
-        return run_folder.unit_key({**unit.data_identity(data), **about, **self.extent})
+        return run_folder.unit_key({**unit.data_identity(data), **about, self.extent: getattr(self, self.extent)})
 
     def _stamp(self, data: Dataset, state: int, clock: unit.Clock) -> dict[str, Any]:
         return {
@@ -113,6 +103,7 @@ class SensitivityUnit(_CurveUnit):
 
     divisible: bool = True
     part: ClassVar[str] = "sensitivity"
+    extent: ClassVar[str] = "values"
 
     @property
     def values(self) -> dict[str, list[float]]:
@@ -121,10 +112,6 @@ class SensitivityUnit(_CurveUnit):
             name: sorted({*map(float, values), float(self.setting[name])})
             for name, values in VALUES[self.method].items()
         }
-
-    @property
-    def extent(self) -> dict[str, Any]:
-        return {"values": self.values}
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> SensitivityRecord:
         state = unit.unit_seed(data.name, self.method, self.seed)
@@ -152,7 +139,6 @@ class SensitivityUnit(_CurveUnit):
     def _curve(
         self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
     ) -> results.SettingCurve:
-        """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
         at = [search.settings.index({**self.setting, name: value}) for value in values]
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
@@ -193,14 +179,11 @@ class ConvergenceUnit(_CurveUnit):
 
     divisible: bool = False
     part: ClassVar[str] = "convergence"
+    extent: ClassVar[str] = "epochs"
 
     @property
     def epochs(self) -> int:
         return max(EPOCHS, int(self.setting.get("epochs", 0)))
-
-    @property
-    def extent(self) -> dict[str, Any]:
-        return {"epochs": self.epochs}
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> ConvergenceRecord:
         state = unit.unit_seed(data.name, self.method, self.seed)

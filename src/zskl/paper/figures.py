@@ -131,7 +131,6 @@ def convergence_figures(results: Results) -> Iterator[Output]:
 
 
 def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, side: str) -> list[Figure]:
-    """Mean and deviation over seeds after each look; accuracies in per cent."""
     factor, digits = (100.0, 1) if quantity == "accuracy" else (1.0, 4)
     phases = [record.phases[phase] for record in found]
     lines = [(one.accuracy if quantity == "accuracy" else one.objective)[side] for one in phases]

@@ -133,10 +133,8 @@ class _Curves:
 
 @dataclass(frozen=True)
 class SettingCurve:
-    """For each value of a setting the accuracy on every fold and on test rows; None where training diverged."""
-
     values: tuple[float, ...]
-    validation: tuple[tuple[float, ...] | None, ...]
+    validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
 
     def __post_init__(self) -> None:

@@ -67,8 +67,7 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
     """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
     names = [name for name in methods if (problem, name) in results.runs]
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
-    printed = {name: published_figure("zsl", name, problem.dataset) for name in names}
-    theirs = {name: found for name, found in printed.items() if found is not None}
+    theirs = {name: one for name in names if (one := published_figure("zsl", name, problem.dataset)) is not None}
     if problem.near and theirs:
         columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
         columns[f"{PRINTED} H"] = {
@@ -159,8 +158,8 @@ def incoherence_tables(results: Results) -> list[Output]:
             columns[problem.name] = found
         if found and problem.near:
             theirs = {name: published_figure("incoherence", name, problem.dataset) for name in methods}
-            known = {name: Figure(one) for name, one in theirs.items() if one is not None}
-            columns[f"{problem.dataset} {PRINTED}"] = known
+            column = f"{problem.dataset} {PRINTED}"
+            columns[column] = {name: Figure(one) for name, one in theirs.items() if one is not None}
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
         for name in methods

@@ -39,9 +39,7 @@ LOOK: dict[str, Any] = {
     "axes.labelcolor": INK,
     "axes.labelsize": 11,
     "axes.labelweight": "bold",
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top")},
     "axes.titlesize": 11.5,
     "axes.titleweight": "bold",
     "axes.xmargin": 0,
@@ -102,7 +100,6 @@ def remove_unprintable(text: object) -> str:
 
 
 def shorten(name: object, limit: int) -> str:
-    """A name on one line, of at most `limit` letters."""
     whole = " ".join(remove_unprintable(name).split())
     return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 MANY = 40  # points from which a line is drawn with its running mean
 WINDOW = 15  # points of a running mean
-Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objective
 
 
-def read_objective(record: Record) -> Course | None:
+def read_objective(record: Record) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     found = record.convergence
     return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
 

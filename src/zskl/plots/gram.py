@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 AXIS = "column of W"
 
 
-def read_gram(record: Record) -> NDArray[np.float64] | None:
-    return np.array(record.gram, np.float64) if record.gram else None
-
-
 class GramDisplay(RecordDisplay):
     """Cosines between the first columns of the projection W.
 
@@ -79,7 +75,7 @@ class GramDisplay(RecordDisplay):
 
     @classmethod
     def _read(cls, records: Sequence[Record]) -> Self:
-        (found,) = read_required(records[:1], read_gram, "Gram matrix", "run a kernel method")
+        (found,) = read_required(records[:1], lambda record: record.gram or None, "Gram matrix", "run a kernel method")
         return cls(found, names=records[0].gram_names)
 
     @property

@@ -53,7 +53,6 @@ class Sensitivity:
 
 
 def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> Sensitivity:
-    """Over the records of all seeds of one method."""
     curves = [record.curves[setting] for record in records]
     values = list(curves[0].values)
     pairs, diverged = [], []

@@ -96,10 +96,8 @@ class Table:
 
     @property
     def csv(self) -> str:
-        if self.data is not None:
-            return self.data
         rows = [[cell.text if cell.value is None else cell.value for cell in row] for row in self.rows]
-        return to_csv_text(self.columns, rows)
+        return to_csv_text(self.columns, rows) if self.data is None else self.data
 
 
 @dataclass(frozen=True)
@@ -599,7 +597,7 @@ def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
 
 
 def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
-    records = [record for record in case.records if plots.class_accuracy.read_class_accuracy(record)]
+    records = [record for record in case.records if record.zsl.per_class]
     if not records:
         return
     display = plots.ClassAccuracyDisplay.from_records(records)
@@ -615,8 +613,8 @@ def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
     if (display := plots.confusion.read_confusion(case.first)) is not None:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
-        right = plots.class_accuracy.read_class_accuracy(case.first) or {}
-        yield _confusion_figure(f"confusion-{problem.place(case)}", title, display.plot(), source, right, case)
+        name, right = f"confusion-{problem.place(case)}", case.first.zsl.per_class
+        yield _confusion_figure(name, title, display.plot(), source, right, case)
     found = read_generalised_answers(case.first)
     if found is not None:
         title = f"Confusion among all classes of {problem.name}"
@@ -682,7 +680,7 @@ def attribute_table(problem: Problem, case: Case) -> list[Table]:
 
 
 def gram_figure(problem: Problem, case: Case) -> Iterator[Figure]:
-    if plots.gram.read_gram(case.first) is None:
+    if not case.first.gram:
         return
     display = plots.GramDisplay.from_records([case.first])
     title = f"Gram matrix of {case.name} on {problem.name}"
