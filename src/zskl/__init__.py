@@ -84,6 +84,30 @@ else:
     def __dir__():
         return sorted({*globals(), *__all__})
 
+    import sys
+    from types import ModuleType
+
+    # What the documentation of 0.2 imported from modules that are gone. Until 0.4 the old names work and warn.
+    _MOVED = {
+        "zskl.arrays": {"namespace": "zskl.kernels"},
+        "zskl.estimators.estimator": {"UncalibratedWarning": "zskl", "ZeroShotClassifier": "zskl"},
+    }
+
+    class _MovedModule(ModuleType):
+        def __getattr__(self, name):
+            from importlib import import_module
+            from warnings import warn
+
+            home = _MOVED[self.__name__].get(name)
+            if home is None:
+                raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            told = f"{self.__name__}.{name} has moved: import {name} from {home}; the old name goes in zskl 0.4"
+            warn(told, FutureWarning, stacklevel=2)
+            return getattr(import_module(home), name)
+
+    for _name in _MOVED:
+        sys.modules[_name] = _MovedModule(_name)
+
 
 __all__ = [
     "ClassMeansClassifier",

@@ -34,7 +34,6 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures.sentences import read_texts
 from zskl.signatures.table import CLASS_COLUMN, Numbering
 from zskl.version import __version__
 
@@ -450,6 +449,8 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
+    from zskl.signatures.sentences import read_texts
+
     split.check_seed(seed)
     out = Path(out)
     _check_paths(out, features, labels, signatures)
