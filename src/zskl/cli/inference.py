@@ -101,7 +101,7 @@ def _predict_folder(
     """A file of predictions for each shard in `folder`, in the folder `out`."""
     from zskl._arrays import runs_on_gpu
     from zskl.batch import predict as batch
-    from zskl.experiments import run_folder
+    from zskl.experiments import run_folder, sweep
 
     if out is None:
         raise ValueError(
@@ -128,7 +128,7 @@ def _predict_folder(
                 with closing(run) as outcomes:
                     for place, outcome in outcomes:
                         display.finished(place)
-                        if isinstance(outcome, batch.Failure):
+                        if isinstance(outcome, sweep.Failure):
                             failures += 1
                             complain(outcome.sentence)
                         else:

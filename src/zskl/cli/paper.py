@@ -78,18 +78,18 @@ def paper(
     from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
-    from zskl.paper import claims, published
+    from zskl.paper import claims
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
     _arrays.check_device(device)
     names = {
-        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or published.DATASETS
+        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
     sources = [source for name in names.values() for source in _find_sources(name, root, features)]
     methods = paper_methods.choose_methods(method)
-    parts = paper_methods.choose_parts(part)
+    parts = tuple(paper_methods.PARTS) if part == "all" else (part,)
     if not paper_methods.needed_methods(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part} is about none of the methods {', '.join(methods)}: expected some of {about}")
@@ -102,10 +102,10 @@ def paper(
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
-    written = write_paper(course.results, parts, out, docs, readme)
-    mention(f"{course.ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
+    files, verdicts = write_paper(course.results, parts, out, docs, readme)
+    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
-    for claim, *numbers in claims.count_verdicts(written.verdicts):
+    for claim, *numbers in claims.count_verdicts(verdicts):
         words = zip(numbers, (claims.YES, claims.NO, claims.UNDECIDED), strict=True)
         told = ", ".join(f"{number} {word}" for number, word in words)
         say(f"  {claim}: {told if any(numbers) else claims.UNTESTED}")
