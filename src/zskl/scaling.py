@@ -113,10 +113,7 @@ def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: 
 
 
 def fit_scaling_in_blocks(
-    scaling: str,
-    blocks: Callable[[], Iterator[Array]],
-    parameter: str = "scaling",
-    weights: NumPyArray | None = None,
+    scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling", weights: NumPyArray | None = None
 ) -> Scaling:
     """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse_scaling(scaling, parameter)

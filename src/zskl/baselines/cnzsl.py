@@ -223,11 +223,7 @@ class CNZSL(DescentClassifier):
         },
         {"scale": (5.0,)},
     )
-    BOUNDS: ClassVar = {
-        "scale": (1.0, 20.0),
-        "learning_rate": (1e-5, 1e-2),
-        "epochs": (1, 80),
-    }
+    BOUNDS: ClassVar = {"scale": (1.0, 20.0), "learning_rate": (1e-5, 1e-2), "epochs": (1, 80)}
     LEARNED: ClassVar = {
         "first_": ("p", "*"),
         "first_bias_": ("*", "*"),

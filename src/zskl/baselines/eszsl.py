@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 from zskl._arrays import Array, Dense, NumPyArray, SparseRows, convert_like, is_sparse_rows, to_numpy
 from zskl._validation import check_option, check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
-from zskl.baselines._linear_models import (
-    average_signatures,
-    class_signatures,
-    class_sums_and_spectrum,
-    row_spectrum,
-)
+from zskl.baselines._linear_models import average_signatures, class_signatures, class_sums_and_spectrum, row_spectrum
 from zskl.estimators._inputs import Training
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import RowsReadOnce, ScaledRows

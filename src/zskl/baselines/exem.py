@@ -94,11 +94,7 @@ class EXEM(WeightedClassifier):
         },
         {"signature_scaling": ("center-l2",)},
     )
-    BOUNDS: ClassVar = {
-        "n_components": (30, 2000),
-        "sigma": (0.1, 30.0),
-        "lam": (1e-4, 100.0),
-    }
+    BOUNDS: ClassVar = {"n_components": (30, 2000), "sigma": (0.1, 30.0), "lam": (1e-4, 100.0)}
     LEARNED: ClassVar = {
         "basis_": ("d", "*"),
         "center_": ("*",),

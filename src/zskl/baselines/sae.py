@@ -11,12 +11,7 @@ import numpy as np
 from zskl._arrays import Array, convert_like, namespace, to_numpy
 from zskl._validation import check_option, check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
-from zskl.baselines._linear_models import (
-    class_signatures,
-    class_sums_and_spectrum,
-    row_spectrum,
-    scale_to_unit_length,
-)
+from zskl.baselines._linear_models import class_signatures, class_sums_and_spectrum, row_spectrum, scale_to_unit_length
 from zskl.estimators._inputs import Training
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import RowsReadOnce, ScaledRows

@@ -255,19 +255,10 @@ class SSE(DescentClassifier):
     kind: ClassVar[str] = "sse"
     SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
     GRID: ClassVar = add_standardized(
-        {
-            "gamma": (0.3, 1.0),
-            "alignment": (1.0, 10.0),
-            "epochs": (3, 6, 12),
-            "feature_scaling": ("sqrt-l2",),
-        },
+        {"gamma": (0.3, 1.0), "alignment": (1.0, 10.0), "epochs": (3, 6, 12), "feature_scaling": ("sqrt-l2",)},
         {"gamma": (1.0,), "alignment": (1.0,), "epochs": (3, 6)},
     )
-    BOUNDS: ClassVar = {
-        "gamma": (0.01, 30.0),
-        "alignment": (0.1, 100.0),
-        "epochs": (1, 24),
-    }
+    BOUNDS: ClassVar = {"gamma": (0.01, 30.0), "alignment": (0.1, 100.0), "epochs": (1, 24)}
     LEARNED: ClassVar = {
         "weights_": ("*", "d"),
         "thresholds_": ("C", "*", "d"),
