@@ -152,8 +152,7 @@ def is_symbol(array: object) -> bool:
 
 
 def namespace(*arrays: Array) -> Namespace:
-    """
-    Find the functions that go with arrays: those of NumPy, of PyTorch, or of a graph that is being exported.
+    """Find the functions that go with arrays: those of NumPy, of PyTorch, or of a graph that is being exported.
 
     A kernel that uses them works with every array library, on every device, and in ONNX files.
 

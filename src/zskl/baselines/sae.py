@@ -47,18 +47,10 @@ class SAE(WeightedClassifier):
     References
     ----------
     .. [1] E. Kodirov, T. Xiang and S. Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.SAE(lam=1.0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "sae"
+    EXAMPLE: ClassVar[str] = "lam=1.0"
     READS: ClassVar[type[ScaledRows]] = RowsReadOnce
     SUMMARY: ClassVar[str] = "Semantic auto-encoder: one map there and back"
     GRID: ClassVar = {

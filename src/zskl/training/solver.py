@@ -42,8 +42,7 @@ Fuse: TypeAlias = Callable[[Array, Array, Tape], Callable[[float, float], None] 
 
 
 class DivergenceError(ArithmeticError):
-    """
-    Raised by a fit whose objective left the finite range.
+    """Raised by a fit whose objective left the finite range.
 
     Parameters
     ----------
