@@ -26,7 +26,6 @@ Index: TypeAlias = Any  # what each library takes in square brackets
 DType: TypeAlias = Any
 Device: TypeAlias = Any
 Axes: TypeAlias = int | tuple[int, ...] | None
-Flag: TypeAlias = bool  # where a class below has a member of that name
 Floats: TypeAlias = NDArray[np.float64]
 Dense: TypeAlias = np.ndarray[Any, Any]
 ROUNDING = 4  # units in the last place
@@ -36,10 +35,7 @@ PIECE = 1 << 20  # bytes picked from a file before its pages are given back
 
 
 class Array(Protocol):
-    """What NumPy arrays and PyTorch tensors have in common, as far as the formulas of this library use it.
-
-    It has no `__array__` on purpose: `to_numpy` is how any of them becomes a NumPy array, also from a GPU.
-    """
+    """What formulas use of NumPy arrays and PyTorch tensors; no `__array__`, as only `to_numpy` works from a GPU."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -85,16 +81,11 @@ class Array(Protocol):
 class Namespace(Protocol):
     """The functions of the array API that the formulas of this library use, as NumPy, PyTorch and symbols have them."""
 
-    @property
-    def bool(self) -> DType: ...
-    @property
-    def float32(self) -> DType: ...
-    @property
-    def float64(self) -> DType: ...
-    @property
-    def int64(self) -> DType: ...
-    @property
-    def linalg(self) -> Any: ...
+    float32: DType
+    float64: DType
+    int64: DType
+    linalg: Any
+
     def finfo(self, dtype: DType, /) -> Any: ...
 
     def abs(self, x: Array, /) -> Array: ...
@@ -111,16 +102,16 @@ class Namespace(Protocol):
     def matmul(self, x: Array, y: Array, /, *, out: Array = ...) -> Array: ...
     def where(self, condition: Array, x: Array, y: Array, /) -> Array: ...
 
-    def sum(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
-    def mean(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
-    def max(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def min(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def all(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def any(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def sum(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: bool = ...) -> Array: ...
+    def mean(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: bool = ...) -> Array: ...
+    def max(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def min(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def all(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def any(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
     def argmax(self, x: Array, /, *, axis: int = ...) -> Array: ...
     def argmin(self, x: Array, /, *, axis: int = ...) -> Array: ...
     def cumulative_sum(self, x: Array, /, *, axis: int = ...) -> Array: ...
-    def sort(self, x: Array, /, *, axis: int = ..., descending: Flag = ...) -> Array: ...
+    def sort(self, x: Array, /, *, axis: int = ..., descending: bool = ...) -> Array: ...
 
     def arange(self, stop: int, /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
     def asarray(self, values: Any, /) -> Array: ...
@@ -197,10 +188,7 @@ def convert_like(array: Array, reference: NumPyArray, dtype: str | None = None) 
 @overload
 def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array: ...
 def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array:
-    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's).
-
-    Sparse rows stay sparse.
-    """
+    """`array` in the library and on the device of `reference`, at `dtype` (or the reference's); sparse rows stay so."""
     xp = namespace(reference)
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
     if is_sparse_rows(array):
@@ -231,10 +219,7 @@ def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:
 
 
 def move_to_device(array: Array, device: str | None) -> Array:
-    """`array` where the computation is to run: where it lies (None), or on the named device.
-
-    "cpu" leaves a NumPy array alone; any other device needs PyTorch.
-    """
+    """`array` where it lies (None), or on the named device: "cpu" leaves NumPy's alone, any other needs PyTorch."""
     if device is None:
         return array
     device = str(device)
@@ -323,10 +308,7 @@ def resolve_seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 def make_generator(seed: int, *stream: int) -> np.random.Generator:
-    """An independent generator for each (seed, stream...): the one place where a seed becomes randomness.
-
-    Always NumPy's, so that every array library and device sees the same numbers.
-    """
+    """An independent generator for each (seed, stream...): NumPy's, so that all libraries and devices draw the same."""
     return np.random.default_rng([seed, *stream])
 
 
@@ -432,8 +414,7 @@ class SparseRows:
 
     def __rmatmul__(self, other: Dense) -> Dense:
         """(k, n) @ (n, d) → a dense (k, d)."""
-        found: Dense = (self.T @ other.T).T
-        return found
+        return (self.T @ other.T).T
 
     def _products(self, other: SparseRows) -> Dense:
         """(n, c) of these rows with those."""
@@ -475,10 +456,7 @@ class SparseRows:
         return np.stack([self.owners[wrong], self.values.indices[wrong]], axis=1)
 
     def squares(self) -> Floats:
-        """(n,) ‖x‖² in float64.
-
-        Where a row has values, (s − m)² is added up as it is. The rest of ‖m‖² is what m has elsewhere.
-        """
+        """(n,) ‖x‖² in float64: Σ (s − m)² where a row has values, and what is left of ‖m‖² elsewhere."""
         data = self.values.data.astype(np.float64)
         if not len(self.subtracted):
             return self._sum_by_row(data * data)
@@ -586,8 +564,7 @@ class Columns:
 
     def __rmatmul__(self, other: Dense) -> Dense:
         """(k, d) @ (d, n) → a dense (k, n)."""
-        found: Dense = (self.rows @ other.T).T
-        return found
+        return (self.rows @ other.T).T
 
 
 def _row_counts(n: int, weights: Floats | None) -> Floats:
@@ -617,15 +594,12 @@ def stack_rows(*parts: Any) -> Any:
 
 
 def is_mapped(X: Any) -> bool:
-    """Whether the values lie in a memory-mapped file: an np.memmap, or a view of one."""
+    """Whether it is an np.memmap, or a view of one."""
     return _find_mapping(X) is not None
 
 
 def release_pages(X: Any) -> None:
-    """Let the system have the pages of a mapped file that were read; it still has what the file holds.
-
-    Only of a file that was opened to be read: changes that are not in the file would be lost.
-    """
+    """Give the system back the pages of a mapped file; not of one that can be written, whose changes would be lost."""
     mapping = _find_mapping(X)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED") and not _is_writeable(X):
         mapping.madvise(mmap.MADV_DONTNEED)

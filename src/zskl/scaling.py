@@ -64,11 +64,7 @@ class Scaling:
     @overload
     def apply(self, rows: Array) -> Array: ...
     def apply(self, rows: Array) -> Array:
-        """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
-
-        Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
-        centring subtracts is kept apart, see `SparseRows`.
-        """
+        """(n, d) → (n, d), in blocks, which need little memory. Zeros stay zero, and sparse rows sparse."""
         height = max(1, (GPU_VALUES if runs_on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))
         if not self.steps or is_symbol(rows) or is_sparse_rows(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
@@ -91,10 +87,7 @@ class Scaling:
 
 
 def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
-    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows.
-
-    With `weights` (n,) a row counts as often as its weight says.
-    """
+    """The scaling of that name, fitted to training `rows` (n, d) that count as often as their `weights` (n,) say."""
     if weights is not None and not is_sparse_rows(rows):
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         starts = range(0, rows.shape[0], height)
@@ -150,10 +143,7 @@ def fit_scaling_in_blocks(
 
 
 def float_type(X: Array) -> DType:
-    """The type in which rows are computed: theirs if it is float32 or float64, float32 for half precision.
-
-    Whole numbers become float64, and float32 in a tensor.
-    """
+    """Theirs if it is float32 or float64; float32 for half precision and tensors of whole numbers; else float64."""
     xp = namespace(X)
     if X.dtype in (xp.float32, xp.float64):
         return X.dtype
@@ -207,10 +197,7 @@ def _apply_step(step: str, rows: Array) -> Array:
 
 
 def scale_and_length(rows: Array) -> tuple[Array, Array, Array]:
-    """Rows over their largest |entry|, that entry (n, 1), and the length of what is left (n, 1); 1 in place of 0.
-
-    So no square leaves the range of floats.
-    """
+    """Rows over their largest |entry|, so that no square overflows, that entry and the length left (n, 1), 1 for 0."""
     xp = namespace(rows)
     largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
     largest = xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -221,11 +208,10 @@ def scale_and_length(rows: Array) -> tuple[Array, Array, Array]:
 
 def _center(rows: Array, mean: Array) -> Array:
     """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
+    centred: Array = rows - mean
     if is_sparse_rows(rows):
-        apart: Array = rows - mean
-        return apart
+        return centred
     xp = namespace(rows)
-    centred = rows - mean
     return xp.where(differs_from_mean(rows, centred, mean), centred, xp.zeros_like(centred))
 
 

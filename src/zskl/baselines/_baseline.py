@@ -62,11 +62,7 @@ True"""
 
 @dataclass_transform(eq_default=False)
 def baseline(cls: C) -> C:
-    """Make the constructor from the settings that a class lists as fields, and complete its docstring.
-
-    The docstring of a baseline describes what is its own. What many share is added to it, with their defaults, unless
-    it describes that too.
-    """
+    """Make the constructor from the settings that a class lists as fields, and add what many share to its docstring."""
     dataclass(repr=False, eq=False)(cls)
     signature = inspect.signature(cls.__init__)
     found = dict(signature.parameters)

@@ -20,11 +20,10 @@ THRESHOLDS = ("mean", "median", "matrix-mean")
 
 
 def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
-    """(p,) the threshold above which an attribute is present, for the seen classes Y (C, p).
+    """(p,) above which an attribute is present, for the seen classes Y (C, p).
 
-    It is near the attribute's mean or median, or near the mean of the whole of Y. It lies in the middle between its two
-    neighbouring values, so that rounding cannot move a class across it. The threshold of a constant attribute is its
-    value, unless it is that of the whole of Y: then all classes may have an attribute.
+    It lies in the middle between two values, so that rounding cannot move a class across it. That of a constant
+    attribute is its value, unless the rule is of the whole of Y: then all classes may have an attribute.
     """
     Y = Y.astype(np.float64)
     if rule == "matrix-mean":
@@ -35,8 +34,7 @@ def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
     below = np.where(about >= Y, Y, -np.inf).max(axis=0)
     above = np.where(about < Y, Y, np.inf).min(axis=0)
     between = np.isfinite(below) & np.isfinite(above)
-    middle: NumPyArray = np.where(between, 0.5 * (below + above), about)
-    return middle
+    return np.where(between, 0.5 * (below + above), about)
 
 
 def binarise(Y: Array, threshold: NumPyArray) -> Array:
@@ -47,8 +45,7 @@ def binarise(Y: Array, threshold: NumPyArray) -> Array:
 def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
     """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
 
-    The logarithms of the posteriors are (n, p), `prior` (p,) is the share of seen classes with an attribute. One that
-    all or none of them have says nothing about unseen classes and is left out.
+    An attribute that all or none of the seen classes have says nothing about unseen classes and is left out.
     """
     varies = (prior > 0) & (prior < 1)
     safe = np.where(varies, prior, 0.5)

@@ -24,10 +24,7 @@ from zskl.estimators.base import add_standardized
 
 
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
-    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
-
-    r is the number of violating classes. This is the mean over a random draw of one of them.
-    """
+    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) and gradient for S (n, C), l = own[i], r violating classes."""
     xp = namespace(S)
     H = margin_violations(S, own, margin)
     G = xp.astype(H > 0, S.dtype)

@@ -43,10 +43,8 @@ def project_to_simplex(A: Array) -> Array:
 
 
 def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:
-    """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k).
-
-    Accelerated projected gradient in float64. It starts again for a point that it overshoots.
-    """
+    """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k)."""
+    # Accelerated projected gradient in float64; it starts again for a point that it overshoots.
     xp = namespace(points)
     points, corners = convert_like(points, points, "float64"), convert_like(corners, points, "float64")
     k = corners.shape[0]
@@ -82,9 +80,8 @@ def similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
     parts = []
     for start in range(0, X.shape[0], ROWS):
         rows = X[start : start + ROWS]
-        parts.append(
-            xp.concat([_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)], axis=0).T
-        )
+        blocks = [_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)]
+        parts.append(xp.concat(blocks, axis=0).T)
     return xp.concat(parts, axis=0)
 
 
@@ -101,13 +98,7 @@ def similarity_gradients(X: Array, w: Array, V: Array, embedding: str, slope: Ar
 
 
 def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
-    """Objective () and gradient (n, C) of how far rows and class means fall short of their margins.
-
-    F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
-
-        mean_{i,c} max(0, Δ(y_i, c) − F_i,y_i + F_ic)
-        + alignment · mean_{k,c} max(0, Δ(k, c) − mean_{i of class k} (F_ik − F_ic))   over the classes k of the rows
-    """
+    """The first two terms of SSE's objective and their gradient (n, C), for scores F and one-hot rows `own` (n, C)."""
     xp = namespace(F)
     n, C = F.shape
     ahead = xp.sum(own * F, axis=1, keepdims=True) - F  # (n, C) of the row's class, before the others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -107,22 +108,21 @@ class SynC(SharedFitClassifier):
         phantoms = to_numpy(class_signatures(training))
         distances = pairwise_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
         own, rows = class_membership(training), rotate_rows(training.X)
-        C = len(phantoms)
-        solvers: dict[str, Callable[[float], NumPyArray]] = {
-            "one-vs-other": lambda lam: minimise_ridge(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[
-                0
-            ],
-            "structured": lambda lam: fit_structured(rows, own, own @ convert_like(distances, own), lam),
-        }
-        known: dict[tuple[float, str], NumPyArray] = {}
+
+        @cache
+        def solve(lam: float, loss: str) -> NumPyArray:
+            if loss == "structured":
+                W = fit_structured(rows, own, own @ convert_like(distances, own), lam)
+            else:
+                W, _ = minimise_ridge(rows, squared_hinge(2 * own - 1), len(phantoms), lam, 1.0, intercept=False)
+            return W.T.astype(np.float64)
 
         def finish(model: Self) -> None:
-            key = float(model.lam), str(model.loss)
-            if key not in known:
-                known[key] = solvers[model.loss](model.lam).T.astype(np.float64)
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
-            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ known[key]
+            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ solve(
+                float(model.lam), str(model.loss)
+            )
 
         return finish
 

@@ -159,7 +159,7 @@ class FusedStep:
 
         o, tape, W, Y, X = self.objective, self.tape, self.W, self.Y, self.X
         K, n, d, p, C = self.shape
-        height, NB = self.right.shape[1], _next_power_of_two(n)
+        height, NB, CB = self.right.shape[1], _next_power_of_two(n), _next_power_of_two(C)
         _triton_kernels.gather[(-(-d // 64), K if self.images else 1)](
             *(self.features, tape.order, tape.place, X, self.left, self.above, n, d, height),
             **{"IMAGES": self.images, "NB": NB, "DB": 64},
@@ -179,12 +179,7 @@ class FusedStep:
             *(self.width, self.repulsion, self.temperature, self.mine, self.others),
             *(self.U, height, self.b, tape.objectives, K, n, p, C),
             **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
-            **{
-                "NB": NB,
-                "PB": 64,
-                "CB": _next_power_of_two(C),
-                "num_warps": 16 if NB * _next_power_of_two(C) > LARGEST // 2 else 8,
-            },
+            **{"NB": NB, "PB": 64, "CB": CB, "num_warps": 16 if NB * CB > LARGEST // 2 else 8},
         )
         self._narrow(self.S, Y.expand(K, C, p), self.U, subtract=True)
         if self.images:

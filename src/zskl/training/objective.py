@@ -27,10 +27,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """Which kernel, loss, balance and incoherence; see `docs/math.md` for each formula.
-
-    `repulsion` is λ, `temperature` the softmax loss's, `incoherence_weight` α of the Polynomial penalty.
-    """
+    """The formulas are in `docs/math.md`; `repulsion` is λ, `incoherence_weight` α of the Polynomial penalty."""
 
     kernel: Kernel
     loss: str = "squared"
@@ -76,10 +73,8 @@ def _signature_pairs(P: Array, S: Array, Y: Array) -> Pairs:
 
 
 def _images(W: Array, Y: Array) -> Array | None:
-    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None.
-
-    In a graph WᵀW is a constant, computed once.
-    """
+    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None."""
+    # In a graph WᵀW is a constant, computed once.
     return None if is_symbol(Y) or Y.shape[0] > Y.shape[1] else W @ Y.mT
 
 

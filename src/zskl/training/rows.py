@@ -197,10 +197,7 @@ class ScaledRows:
 
 
 class RowsReadOnce(ScaledRows):
-    """The same for a method that reads them once, in their order: a copy would save no time.
-
-    Fewer rows than features are copied, because such a method then works with all of them at once.
-    """
+    """The same for a method that reads them once, in order, or all at once if they are fewer than the features."""
 
     def _is_small(self) -> bool:
         return self.shape[0] < self.shape[1]
@@ -230,11 +227,9 @@ def make_reader(setting: Any, X: Any) -> type[ScaledRows] | None:
 
 
 class StreamedRows(ScaledRows):
-    """Rows that stay in their file: read in contiguous chunks, scaled, mixed in a buffer, served as batches.
+    """Rows that stay in their file: chunks are read in random order, scaled, mixed in a buffer, served as batches.
 
-    An epoch takes the chunks in random order, as many at a time as the buffer holds, and shuffles the rows in it. So a
-    batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read alone. The
-    order depends only on the number of rows, their width, the batch size, the seed and the epoch.
+    The order depends only on the number of rows, their width, the batch size, the seed and the epoch.
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
@@ -264,10 +259,7 @@ class StreamedRows(ScaledRows):
         out[:] = self[rows]
 
     def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
-        """Numbers of the rows of each batch of an epoch; its rows are in the buffer when you get it.
-
-        Every row comes once, except those of a short last batch.
-        """
+        """Numbers of the rows of each batch of an epoch, in the buffer by then; a short last batch is left out."""
         n = self.shape[0]
         size = min(batch_size, n)
         draw = make_generator(seed, 0, epoch)
