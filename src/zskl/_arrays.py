@@ -192,7 +192,12 @@ def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Ar
     xp = namespace(reference)
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
     if is_sparse_rows(array):
-        rows: Array = _sparse_like(array, reference, wanted)
+        if is_torch(reference):
+            raise ValueError(
+                "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; "
+                "use X.numpy(force=True)"
+            )
+        rows: Array = array.astype(wanted)
         return rows
     if is_torch(reference):
         tensor: Any = array if is_torch(array) else _to_tensor(array, xp)
@@ -207,15 +212,6 @@ def _to_tensor(array: Any, xp: Namespace) -> Any:
     if np.ndim(array) == 2 and np.isfortran(array):  # columns, one after the other, stay where they are
         return _to_tensor(array.T, xp).T
     return xp.asarray(np.require(array, requirements=["C", "W"]))
-
-
-def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:
-    if is_torch(reference):
-        raise ValueError(
-            "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; use "
-            "X.numpy(force=True)"
-        )
-    return array.astype(wanted)
 
 
 def move_to_device(array: Array, device: str | None) -> Array:
@@ -234,7 +230,7 @@ def move_to_device(array: Array, device: str | None) -> Array:
 
 
 def runs_on_gpu(array: Array | None, device: str | None) -> bool:
-    """Whether `on_device(array, device)` computes on an accelerator."""
+    """Whether `move_to_device(array, device)` is on an accelerator."""
     place = array.device if device is None and is_torch(array) else device
     return place is not None and not str(place).startswith("cpu")
 
@@ -268,7 +264,6 @@ def free_gpu_memory(array: Array) -> int | None:
 
 
 def check_device(device: str | None) -> None:
-    """Refuse a device that this machine does not have."""
     if device is not None and str(device) != "cpu":
         _import_torch(str(device))
 
@@ -324,7 +319,6 @@ def is_sparse(given: Any) -> bool:
 
 
 def is_sparse_rows(rows: object) -> TypeGuard[Any]:
-    """Whether these are `SparseRows`, which stand where an array could."""
     return isinstance(rows, SparseRows)
 
 
@@ -431,8 +425,6 @@ class SparseRows:
         found: Floats = (counts[None] @ self.astype(np.float64))[0] / max(counts.sum(), np.finfo(float).tiny)
         return found
 
-    # What only sparse rows need
-
     @property
     def owners(self) -> NDArray[np.int64]:
         """(stored,) the row of each stored value."""
@@ -478,7 +470,6 @@ class SparseRows:
         return small.scale_rows(np.where(clear, 1 / np.sqrt(np.where(clear, squares, 1.0)), 0.0))
 
     def scale_rows(self, factors: Floats) -> SparseRows:
-        """Each row times its own factor."""
         data = (self.values.data * factors[self.owners]).astype(self.dtype, copy=False)
         return SparseRows(self._replace_values(data), self.weights * factors[:, None], self.subtracted)
 

@@ -338,7 +338,6 @@ def write_index(
 
 
 def _pack_index(kind: str, vectors: NDArray[np.float32]) -> bytes:
-    """The content of an index file."""
     try:
         library = import_module("usearch.index" if kind == "usearch" else kind)
     except ImportError as error:
@@ -360,8 +359,6 @@ def _pack_index(kind: str, vectors: NDArray[np.float32]) -> bytes:
 
 @dataclass(frozen=True)
 class Node:
-    """One operator: the names of its inputs and outputs, and its attributes."""
-
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -440,9 +437,7 @@ class Symbol:
     __lt__, __le__ = _operator("Less"), _operator("LessOrEqual")
     __gt__, __ge__ = _operator("Greater"), _operator("GreaterOrEqual")
     __neg__, __abs__ = _operator("Neg"), _operator("Abs")
-
-    def __eq__(self, other: Any) -> Any:
-        return elementwise("Equal", self, other)
+    __eq__ = _operator("Equal")  # type: ignore[assignment]
 
     def __ne__(self, other: Any) -> Any:
         return elementwise("Not", self == other)
@@ -600,7 +595,6 @@ class SymbolFunctions:
     __name__ = "zskl.export"  # array_api_compat asks every namespace for it
 
     def __getattr__(self, name: str) -> Any:
-        """The function or type of that name. A function checks whether one of its arguments is a symbol."""
         if name in DTYPES:
             return DTYPES[name]
         if name not in FUNCTIONS:

@@ -40,7 +40,6 @@ SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-
 
 
 def parse_scaling(scaling: str, parameter: str) -> tuple[str, ...]:
-    """The steps of a scaling's name, refused if one is unknown or two of them are fitted."""
     steps = tuple(str(scaling).split("-")) if scaling != "none" else ()
     known = isinstance(scaling, str) and all(step in STEPS for step in steps)
     if not known or sum(step in FITTED for step in steps) > 1:
@@ -100,15 +99,14 @@ def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: 
         rows = _apply_step(step, rows)
     xp = namespace(rows)
     mean: Array = rows.mean(weights=weights) if is_sparse_rows(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
-    return Scaling(
-        steps, _to_host(mean), _to_host(_standard_deviation(rows, mean, weights)) if fitted == ["standardize"] else None
-    )
+    deviation = _to_host(_standard_deviation(rows, mean, weights)) if fitted == ["standardize"] else None
+    return Scaling(steps, _to_host(mean), deviation)
 
 
 def fit_scaling_in_blocks(
     scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling", weights: NumPyArray | None = None
 ) -> Scaling:
-    """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
+    """`fit_scaling` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse_scaling(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
@@ -157,7 +155,6 @@ def is_half(dtype: DType) -> bool:
 
 
 def to_float_type(rows: Array) -> Array:
-    """Rows in the type in which they are computed; not copied if that is theirs."""
     wanted = float_type(rows)
     return rows if rows.dtype == wanted else namespace(rows).astype(rows, wanted)
 

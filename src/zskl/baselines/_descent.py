@@ -95,10 +95,10 @@ def run_descent(
 
 
 class DescentClassifier(Baseline):
-    """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
+    """Trained by `run_descent`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
-    DECAYS: ClassVar[bool] = True  # whether `run` adds the penalty of weights; False if the problem's gradients have it
+    DECAYS: ClassVar[bool] = True  # whether `run_descent` adds the penalty of weights, not the problem's gradients
     COPIES: ClassVar[bool] = False  # whether it needs all scaled rows at once
     batch_size: int
     epochs: int

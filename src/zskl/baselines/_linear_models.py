@@ -178,14 +178,14 @@ def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] 
 
 
 def class_sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
-    """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
+    """`sum_by_class` (C, d), and basis and energy of `row_spectrum`, from one pass over the training rows."""
     sums = ClassSums(training)
     basis, energy = row_spectrum(training.X, training.weights, on_block=sums.add)
     return to_numpy(sums.found), basis, energy
 
 
 class ClassSums:
-    """`class_sums`, to which dense rows are added block by block."""
+    """`sum_by_class`, to which dense rows are added block by block."""
 
     def __init__(self, training: Training, transform: Callable[[Array, Array], Array] | None = None) -> None:
         self._training, self._transform = training, transform

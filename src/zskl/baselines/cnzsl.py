@@ -148,7 +148,7 @@ def standardise(A: Array) -> tuple[Array, Array, Array]:
 
 
 def backpropagate_standardise(G: Array, S: Array, divisor: Array) -> Array:
-    """The gradient by what went into `standardised`, from that by what came out, S."""
+    """The gradient by what went into `standardise`, from that by what came out, S."""
     xp = namespace(G)
     return (G - xp.mean(G, axis=0, keepdims=True) - S * xp.mean(G * S, axis=0, keepdims=True)) / divisor
 

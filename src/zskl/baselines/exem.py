@@ -134,11 +134,11 @@ class EXEM(WeightedClassifier):
         return finish
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        xp = namespace(X)
         Y = convert_like(Y, Y, "float64")  # coefficients can be large, and cancel
         weights = namespace(Y).exp(-pairwise_distances(Y, convert_like(self.signatures_, Y)) / self.sigma_**2)
         exemplars = convert_like(weights @ convert_like(self.coefficients_, Y), X)
-        return -xp.sqrt(pairwise_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars))
+        found = X @ convert_like(self.basis_, X) - convert_like(self.center_, X)
+        return -namespace(X).sqrt(pairwise_distances(found, exemplars))
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:

@@ -120,9 +120,8 @@ class SynC(SharedFitClassifier):
         def finish(model: Self) -> None:
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
-            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ solve(
-                float(model.lam), str(model.loss)
-            )
+            classifiers = solve(float(model.lam), str(model.loss))
+            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ classifiers
 
         return finish
 

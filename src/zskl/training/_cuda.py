@@ -26,7 +26,6 @@ ALIGNED = 4  # numbers: matrix products are slow on rows that do not begin at a 
 
 
 def can_capture(W: Array) -> bool:
-    """Whether W is where a step can be captured: on a CUDA device."""
     return is_torch(W) and str(W.device).startswith("cuda")
 
 
@@ -82,7 +81,6 @@ class Replay:
 
 
 def make_tape(W: Tensor, steps: int, batch: int) -> Tape:
-    """An empty tape, where W (K, d, p) is."""
     K = W.shape[0]
     order = W.new_zeros((steps, batch)).long()
     return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))

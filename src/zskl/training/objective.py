@@ -164,7 +164,8 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         losses = xp.where(mine == 0, xp.log1p(others), xp.log(total) - mine)  # mine is 0 where the true class leads
         slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
         return xp.sum(losses, axis=(-2, -1)) / n, [slope for _ in values]
-    w = _weights(o, own, sizes)
+    mine, others = class_weights(o.balance, sizes)
+    w = xp.where(own, mine, o.repulsion * others)  # of class j for sample i, (n, C) or (K, n, C)
     if o.loss == "linear":
         signed = xp.where(own, -w, w)
         return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]
@@ -185,9 +186,3 @@ def class_weights(balance: str, sizes: Array) -> tuple[Array, Array]:
     if balance == "sizes":
         return sizes, ones
     return N * sizes, N * sizes  # "printed": Σ over all rows is N times a mean over a batch, in expectation
-
-
-def _weights(o: Objective, own: Array, sizes: Array) -> Array:
-    """w[i, j]: the weight of class j for sample i, (n, C) or (K, n, C)."""
-    mine, others = class_weights(o.balance, sizes)
-    return namespace(sizes).where(own, mine, o.repulsion * others)

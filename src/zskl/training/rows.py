@@ -112,19 +112,19 @@ def _cache_blocks(rows: NumPyArray) -> Iterator[NumPyArray]:
 class ScaledRows:
     """The scaled rows (n, d), float32, of an array X; takes the place of `Training.X`."""
 
+    _scaling: Scaling  # once it is fitted
+
     def __init__(self, X: Array, device: str | None) -> None:
         self.source, self._device = X, device
-        self._scaling: scalings.Scaling | None = None
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         gpu = runs_on_gpu(X, device)
         self._block = max(1, (GPU_BLOCK_BYTES if gpu else BLOCK_BYTES) // (4 * self.shape[1]))  # rows
         self.copied = self._is_small() or gpu or is_sparse_rows(X) or is_mapped(X)
 
     def _is_small(self) -> bool:
-        """Whether a copy is worth what it takes."""
         return 4 * self.shape[0] * self.shape[1] <= COPY_BYTES
 
-    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
+    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> Scaling:
         """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
         if is_sparse_rows(self.source):
             self._scaling = scalings.fit_scaling(scaling, self.source, "feature_scaling", weights)
@@ -145,7 +145,6 @@ class ScaledRows:
         return move_to_device(block if is_sparse_rows(block) else to_float_type(block), self._device)
 
     def _read(self, rows: Any) -> Array:
-        assert self._scaling is not None
         block = self._scaling.apply(self._read_raw(rows))
         return convert_like(block, block, "float32")
 
@@ -155,7 +154,6 @@ class ScaledRows:
 
     def read_all(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
-        assert self._scaling is not None
         if is_sparse_rows(self.source):
             found: Array = self._scaling.apply(self.source)
             return found
@@ -192,7 +190,6 @@ class ScaledRows:
 
     @cached_property
     def _factors(self) -> RowFactors:
-        assert self._scaling is not None
         return RowFactors(self._scaling, self.shape[0], map(to_numpy, self._read_raw_blocks()))
 
 
@@ -207,13 +204,12 @@ class RowsReadOnce(ScaledRows):
 
 
 def check_streaming(setting: Any) -> None:
-    """Refuse anything but True, False and "auto"."""
     if not isinstance(setting, bool | np.bool_) and setting != "auto":
         raise ValueError(f"streaming is {setting!r}: expected True, False or 'auto'")
 
 
 def should_stream(setting: Any, X: Any) -> bool:
-    """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD`."""
+    """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD_BYTES`."""
     if isinstance(setting, bool | np.bool_):
         return bool(setting)
     return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD_BYTES)

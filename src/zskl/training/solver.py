@@ -154,9 +154,6 @@ def minimise(
     total = epochs * per_epoch
     rates = convert_like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
 
-    def shuffled(size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
-        return batch_indices(n_rows, size, seed, epoch)
-
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
         objective, gradient, squares = step(W, rows, t)
         update(gradient, squares, rate)
@@ -172,7 +169,7 @@ def minimise(
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the monitor reports it
         for epoch in range(state.epochs, state.epochs + epochs):
-            order = (order_of or shuffled)(batch_size, seed, epoch)
+            order = order_of(batch_size, seed, epoch) if order_of else batch_indices(n_rows, batch_size, seed, epoch)
             factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
             if graph is not None:
                 graph.begin(np.stack(list(order)), rates[None] * convert_like(np.reshape(factors, (-1, 1, 1, 1)), W))
