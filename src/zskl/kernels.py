@@ -331,7 +331,6 @@ def to_json(kernel: Kernel) -> dict[str, Any]:
 
 
 def from_json(stored: Any) -> Kernel:
-    """The kernel that `to_json` stored."""
     if not isinstance(stored, dict):
         raise ValueError(f"its kernel is {stored!r}")
     return build(stored["name"], stored["parameters"])
@@ -443,9 +442,8 @@ def kernel_score(
 ) -> Array:
     """The score (Eq. 12) (..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) in feature space.
 
-    D1 = ‖Wᵀx − y‖² compares a sample with a class in the space of signatures, D2 = ‖x − Wy‖² in that of features. A
-    kernel that is not radial needs no lengths, so its callers compute none: `in_signatures` is None. The fast steps of
-    training write this formula again for speed; tests hold them to it.
+    D1 = ‖Wᵀx − y‖², D2 = ‖x − Wy‖². A kernel that is not radial needs no lengths: `in_signatures` is None. The fast
+    steps of training write this formula again for speed; tests hold them to it.
     """
     if in_signatures is None:
         return kernel.value(products)

@@ -219,8 +219,7 @@ def fit_multinomial(rows: Rows, targets: Array, C: float) -> Weights:
 
 def fit_binary(rows: Rows, targets: Array, C: float) -> Weights:
     """(W (d, k), b (k,)) of the sigmoids of XW + b for targets (n, k) of zeros and ones."""
-    k = targets.shape[1]
-    return minimise_ridge(rows, sigmoid_loss(targets, rows.share), k, 1 / (C * rows.mass), 0.25)
+    return minimise_ridge(rows, sigmoid_loss(targets, rows.share), targets.shape[1], 1 / (C * rows.mass), 0.25)
 
 
 def cross_entropy(targets: Array, share: Array | None = None) -> Loss:
@@ -261,5 +260,4 @@ def softplus(F: Array) -> Array:
 
 
 def sigmoid(F: Array) -> Array:
-    xp = namespace(F)
-    return 0.5 * (1 + xp.tanh(0.5 * F))
+    return 0.5 * (1 + namespace(F).tanh(0.5 * F))

@@ -181,8 +181,7 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
 
 def class_spreads(F: Array, prototypes: Array, codes: Array) -> NumPyArray:
     """(C,) mean ‖f_i − w_l‖² of each class, for embedded rows F (n, p) of classes `codes`: its isometric Gaussian."""
-    xp = namespace(F)
-    own = to_numpy(xp.sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
+    own = to_numpy(namespace(F).sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
     classes = to_numpy(codes)
     mean = np.bincount(classes, own, len(prototypes)) / np.bincount(classes, minlength=len(prototypes))
     return np.maximum(mean, max(FLOOR * mean.mean(), 1e-12)).astype(np.float32)

@@ -35,7 +35,6 @@ class Adam:
 
     def direction(self, W: Array, gradient: Array) -> Array:
         """What to subtract from W, times the rate; `gradient` is used up. Weights decay as part of the gradient."""
-        xp = namespace(W)
         self.steps += 1
         gradient += self.weight_decay * W
         self.mean *= FIRST_DECAY
@@ -44,7 +43,7 @@ class Adam:
         gradient *= 1 - SECOND_DECAY
         self.square *= SECOND_DECAY
         self.square += gradient
-        size = xp.sqrt(self.square)
+        size = namespace(W).sqrt(self.square)
         size /= math.sqrt(1 - SECOND_DECAY**self.steps)
         size += ADAM_EPSILON
         size *= 1 - FIRST_DECAY**self.steps

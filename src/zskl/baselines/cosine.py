@@ -106,6 +106,5 @@ class Cosine(Baseline):
         """Column by column: unit(x) meets unit(y), without a map in between."""
         if is_sparse_rows(self.signature_table_.matrix):
             return None
-        return ScoreParts(
-            np.eye(self.n_features_in_, dtype=np.float32), samples=scale_to_unit_length, classes=scale_to_unit_length
-        )
+        identity = np.eye(self.n_features_in_, dtype=np.float32)
+        return ScoreParts(identity, samples=scale_to_unit_length, classes=scale_to_unit_length)

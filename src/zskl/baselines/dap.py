@@ -56,7 +56,25 @@ def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyAr
 
 
 @baseline
-class DAP(WeightedClassifier):
+class AttributeClassifier(WeightedClassifier):
+    """The settings that DAP and IAP share."""
+
+    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
+    FREE: ClassVar = ("C", "threshold")
+
+    C: float = 1.0
+    threshold: str = "mean"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
+    signature_scaling: str = "none"
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_option("threshold", self.threshold, THRESHOLDS)
+
+
+@baseline
+class DAP(AttributeClassifier):
     """Direct attribute prediction: one probabilistic classifier for each attribute.
 
     A class scores by how well its attributes are met::
@@ -108,19 +126,7 @@ class DAP(WeightedClassifier):
         },
         {"C": (3.0,)},
     )
-    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
-    FREE: ClassVar = ("C", "threshold")
-
-    C: float = 1.0
-    threshold: str = "mean"
-    _: KW_ONLY
-    feature_scaling: str = "l2-center-l2"
-    signature_scaling: str = "none"
-
-    def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_option("threshold", self.threshold, THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))

@@ -48,8 +48,7 @@ class LatentProblem:
         (W,), X, own = self.weights, self.X[rows], self.codes[rows]
         xp = namespace(X)
         S = (X @ W) @ self.Z.mT  # (K, n, C)
-        maps = xp.arange(S.shape[0], device=S.device)[:, None, None]
-        best = xp.argmax(S, axis=0) == maps
+        best = xp.argmax(S, axis=0) == xp.arange(S.shape[0], device=S.device)[:, None, None]  # map by map
         value, G = mean_hinge(xp.max(S, axis=0), own, self.margin)
         xp.matmul(X.mT, (best * G) @ self.Z, out=self.gradients[0])
         each = xp.arange(S.shape[1], device=S.device)
@@ -141,9 +140,8 @@ class LatEm(DescentClassifier):
         return LatentProblem(training, seed, self)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        xp = namespace(X)
         first, *others = convert_like(self.projections_, X)
         best = (X @ first) @ Y.mT
         for W in others:
-            best = xp.maximum(best, (X @ W) @ Y.mT)
+            best = namespace(X).maximum(best, (X @ W) @ Y.mT)
         return best

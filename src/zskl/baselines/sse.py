@@ -32,14 +32,13 @@ TOLERANCE = 1e-9  # of the largest change of a weight in one pass
 def project_to_simplex(A: Array) -> Array:
     """The nearest point of the simplex {a ≥ 0, Σa = 1} to each row of A (m, k)."""
     xp = namespace(A)
-    k = A.shape[1]
     falling = xp.flip(xp.sort(A, axis=1), axis=1)
     ranks = xp.astype(xp.cumulative_sum(xp.ones_like(A[0, :])), A.dtype)
     surplus = (xp.cumulative_sum(falling, axis=1) - 1) / ranks  # (m, k) what to subtract if so many weights remain
     remain = xp.sum(xp.astype(falling > surplus, xp.int64), axis=1)  # (m,) ≥ 1
     columns = xp.astype(ranks, xp.int64)[None, :] == xp.reshape(remain, (-1, 1))
     taken = xp.sum(xp.where(columns, surplus, xp.zeros_like(surplus)), axis=1, keepdims=True)
-    return xp.maximum(A - taken, xp.zeros_like(A)) if k > 1 else xp.ones_like(A)
+    return xp.maximum(A - taken, xp.zeros_like(A)) if A.shape[1] > 1 else xp.ones_like(A)
 
 
 def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:

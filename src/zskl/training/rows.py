@@ -279,9 +279,8 @@ class StreamedRows(ScaledRows):
         for span in spans:
             block = self._read(span)
             if self._buffer is None or self._buffer.shape[0] < len(self._rows):
-                xp = namespace(block)
-                height = min(self._chunk * self._mixed, self.shape[0]) + size
-                self._buffer = xp.empty((height, self.shape[1]), dtype=block.dtype, device=block.device)
+                shape = (min(self._chunk * self._mixed, self.shape[0]) + size, self.shape[1])
+                self._buffer = namespace(block).empty(shape, dtype=block.dtype, device=block.device)
             self._buffer[at : at + len(block)] = block
             at += len(block)
         if kept is not None and self._buffer is not None:

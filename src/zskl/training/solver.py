@@ -145,7 +145,6 @@ def minimise(
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
     are the rows of an epoch's batches where they are not those of `batch_indices`.
-
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
     W, V = contiguous_copy(state.W), contiguous_copy(state.V)  # the run moves no array of yours
@@ -228,8 +227,7 @@ class _DivergenceMonitor:
     def check(self, W: Array) -> None:
         if not self.waiting:
             return
-        xp = namespace(self.waiting[0])
-        block = to_numpy(xp.stack(self.waiting)).astype(np.float64)
+        block = to_numpy(namespace(self.waiting[0]).stack(self.waiting)).astype(np.float64)
         self.waiting.clear()
         first_step = len(self.seen)
         self.seen.extend(block)
