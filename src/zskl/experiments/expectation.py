@@ -89,22 +89,14 @@ class Expectation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
-        groups = [
-            {
-                "group": one.name,
-                "attributes": one.attributes,
-                "without": one.without.to_json(),
-                "loss": one.loss.to_json(),
-            }
-            for one in self.groups
-        ]
+        parts = [(one.name, one.attributes, one.without.to_json(), one.loss.to_json()) for one in self.groups]
         return {
             "zero_shot": self.zero_shot.to_json(),
             "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
             "settings": [dict(one) for one in self.settings],
-            "groups": groups,
+            "groups": [dict(zip(("group", "attributes", "without", "loss"), part, strict=True)) for part in parts],
         }
 
 
@@ -137,13 +129,23 @@ def expect_accuracy(
     tried.add(planned, report)
     searches = [tried.search_without(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
-    groups = attribute_groups(_attribute_names(shared.table))
-    losses = _score_without_groups(shared, [choice.setting for choice in choices], groups, runner)
+    names = shared.table.names
+    count = shared.table.matrix.shape[1]
+    groups = attribute_groups([f"attribute {k}" for k in range(count)] if names is None else list(map(str, names)))
+    tasks = [(fold, choice.setting, groups) for fold, choice in enumerate(choices)]
+    parts = dict(engines.each(_leave_out_groups, tasks, shared, runner))
+    losses = {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
     whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
+    harmonic = None
+    if all(len(fold.val_seen) for fold in shared.folds):
+        # The setting and the constant are those that the other folds chose.
+        picked = enumerate(search.pick("gzsl") for search in searches)
+        both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in picked]
+        harmonic = Figure(tuple(harmonic_mean(*one) for one in both))
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        _fold_harmonics(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
+        harmonic,
         held,
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
@@ -181,27 +183,6 @@ class _TriedSettings:
         answer = self.found[repr(choice.setting), fold]
         assert isinstance(answer, Margins)  # this method does not diverge
         return answer
-
-
-def _fold_harmonics(searches: Sequence[Search], tried: _TriedSettings) -> Figure:
-    """H of each fold, with the setting and the constant that the other folds chose."""
-    choices = [search.pick("gzsl") for search in searches]
-    both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
-    return Figure(tuple(harmonic_mean(*one) for one in both))
-
-
-def _attribute_names(table: SignatureTable) -> list[str]:
-    p = table.matrix.shape[1]
-    return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
-
-
-def _score_without_groups(
-    shared: FoldData, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
-) -> dict[str, Figure]:
-    """Zero-shot accuracies without each group, fold by fold."""
-    tasks = [(fold, setting, groups) for fold, setting in enumerate(settings)]
-    parts = dict(engines.each(_leave_out_groups, tasks, shared, engine))
-    return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
 def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:

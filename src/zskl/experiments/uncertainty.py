@@ -111,7 +111,9 @@ def figures(records: Sequence[Record]) -> dict[str, Figure]:
             figure = mean_over_seeds([100 * value for _, value in mine])
             draws = mean_draws([record for record, _ in mine], column)
             low, high = (None, None) if draws is None else bootstrap_interval(100 * draws)
-            found[column] = replace(figure, low=low, high=high, mark=evidence_mark(column, records))
+            results = (evidence_results(record).get(column) for record in records)
+            declined = any(result.declined for result in results if result is not None)
+            found[column] = replace(figure, low=low, high=high, mark=DECLINED if declined else "")
     return found
 
 
@@ -163,16 +165,14 @@ def is_random(method: str, column: str = "") -> bool:
 
 
 def _counted_records(records: Sequence[Record], column: str, read: Read) -> list[tuple[Record, float]]:
-    """For each seed the last record that has the figure, and the figure; nothing if a seed has none.
-
-    Where nothing is random, seeds are one run many times over: the last record counts, of those that keep answers.
-    """
+    """For each seed the last record that has the figure, and the figure; nothing if a seed has none."""
     have = [(record, value) for record in records if (value := read(record)) is not None]
     found = {one[0].seed: one for one in have}
     if found.keys() != {record.seed for record in records}:
         return []
     if is_random(records[0].method, column):
         return list(found.values())
+    # Seeds are one run many times over: the last record counts, of those that keep answers.
     return sorted(have, key=lambda one: one[0].class_rows is not None)[-1:]
 
 
@@ -231,14 +231,7 @@ def split_column(column: str) -> tuple[str, str]:
 
 
 def is_evidence_column(column: str) -> bool:
-    """Whether a column is one of these."""
     return _AFTER in column
-
-
-def evidence_mark(column: str, records: Iterable[Record]) -> str:
-    """The mark of a figure: not empty if a model behind it did not adapt."""
-    found = (evidence_results(record).get(column) for record in records)
-    return DECLINED if any(result.declined for result in found if result is not None) else ""
 
 
 def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
@@ -393,7 +386,6 @@ def draw_means(
 
 
 def default_draws(rows: int) -> int:
-    """How many draws there are by default."""
     return min(DRAWS, max(FEWEST, ALL // rows))
 
 
