@@ -301,7 +301,6 @@ def describe_edges(choice: Choice) -> str:
 
 
 def fold_spreads(choice: Choice) -> str:
-    """The standard deviation over folds of each figure, in points."""
     found = {name: values for name, values in (choice.figures or {}).items() if len(values) > 1}
     return ", ".join(f"{SPOKEN.get(name, name)} {100 * statistics.stdev(one):.1f}" for name, one in found.items())
 
@@ -410,13 +409,10 @@ def _table_cells(table: Comparison, escape: Callable[[str], str], bold: str) -> 
     lines = [[escape(name) for name in (*table.labels, *count, *table.figures)]]
     for row in table.rows:
         figures = [row.figures.get(name) for name in table.figures]
-        texts = [escape(format_cell(figure, " ± ")) for figure in figures]
-        marked = [
-            bold % text if one is not None and one.best else text for one, text in zip(figures, texts, strict=True)
-        ]
-        lines.append(
-            [*(escape(row.labels[name]) for name in table.labels), *(format_seeds(row) for _ in count), *marked]
-        )
+        formats = [bold if one is not None and one.best else "%s" for one in figures]
+        texts = [form % escape(format_cell(one, " ± ")) for form, one in zip(formats, figures, strict=True)]
+        labels = [escape(row.labels[name]) for name in table.labels]
+        lines.append([*labels, *(format_seeds(row) for _ in count), *texts])
     return lines
 
 

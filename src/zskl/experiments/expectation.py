@@ -19,8 +19,7 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.split import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
-from zskl.metrics import harmonic_mean
-from zskl.metrics.seen_unseen import Margins, row_margins
+from zskl.metrics import Margins, harmonic_mean, row_margins
 from zskl.selection.class_folds import FoldData, prepare_fold_data
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.grid import Grid
@@ -88,7 +87,6 @@ class Expectation:
         return float(np.mean([1 / classes for classes in self.held_out]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
         parts = [(one.name, one.attributes, one.without.to_json(), one.loss.to_json()) for one in self.groups]
         return {
             "zero_shot": self.zero_shot.to_json(),
@@ -109,8 +107,7 @@ def expect_accuracy(
 ) -> Expectation:
     """What class means would reach on new classes of a dataset. Reads its training rows alone.
 
-    `grid` holds the settings to choose from, by default those of the method, extended within its bounds; `report` is
-    called with the runs done and the runs in all of the grid.
+    `grid` holds the settings to choose from, by default those of the method, extended within its bounds.
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
@@ -160,7 +157,6 @@ class _TriedSettings:
         self.found: dict[tuple[str, int], Margins | int] = {}
 
     def add(self, part: SearchPlan, report: Report | None = None) -> None:
-        """Make these runs on all folds."""
         for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer
 

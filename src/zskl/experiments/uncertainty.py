@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl import methods
 from zskl._arrays import make_generator
 from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
-from zskl.metrics.seen_unseen import Floats, harmonic_means
+from zskl.metrics import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
 
 Read: TypeAlias = Callable[[Record], float | None]
@@ -67,7 +67,6 @@ class Figure:
 
 
 def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
-    """Mean and standard deviation of at least one value."""
     return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
 
 
@@ -99,10 +98,7 @@ class Leaders:
 
 
 def figures(records: Sequence[Record]) -> dict[str, Figure]:
-    """The figures of all seeds of a method, in per cent, by column; those that every seed has.
-
-    Of several records of a seed the last that has a figure counts. A method without randomness has one.
-    """
+    """The figures of all seeds of a method, in per cent, by column; those that every seed has."""
     found = {}
     readers: dict[str, Read] = {**FIGURES, **evidence_columns(records)}
     for column, read in readers.items():
@@ -306,7 +302,6 @@ def _record_case(record: Record) -> _Case | None:
 def _draw_cases(
     cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
 ) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
-    """Each case with its columns, all from the same draws."""
     means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
     for seed, side in enumerate(SIDES):
         parts = {
@@ -370,8 +365,7 @@ def draw_means(
 ) -> NDArray[np.float32]:
     """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
 
-    `sizes` (C,) are the rows of each class, at least 1. By default there are 10 000 draws, fewer where there are more
-    than 26 000 rows, and never fewer than 1 000.
+    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are.
     """
     rows = np.asarray(sizes, dtype=np.int64)
     values = np.asarray(outcomes, dtype=np.float32)
@@ -418,11 +412,7 @@ def bootstrap_interval(figures: ArrayLike) -> tuple[float, float]:
 
 
 def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
-    """The area under the seen–unseen curve, by trapezoids.
-
-    `seen` and `unseen` (..., m) are what leaves the seen accuracy and what joins the unseen one at m rising levels of
-    the constant.
-    """
+    """The area by trapezoids, where (..., m) leaves the seen accuracy and joins the unseen one at m rising levels."""
     lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
     after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
     found: Floats = np.sum(gained * (after + lost / 2), axis=-1)

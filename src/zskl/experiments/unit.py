@@ -135,10 +135,7 @@ class Unit:
         return self.tune or self.calibrate
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
-        """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
-
-        The search and the fits of calibration go through `engine`.
-        """
+        """Choose where asked, through `engine`, fit on the trainval rows, evaluate both protocols: the record."""
         state = unit_seed(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
@@ -300,15 +297,12 @@ def evaluate(
     seed: int = 0,
     unlabelled: str | None = None,
 ) -> tuple[record.ZeroShot, Any, record.Generalised | None, tuple[str, ...]]:
-    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for.
-
-    Each model is given examples or unlabelled rows first, where asked for. With the rows of unseen classes alone there
-    is no generalised result: it would be known which rows these are.
-    """
+    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for."""
     prepared = prepare_model(plain, data, shots, seed, unlabelled)
     result = protocols.score_zero_shot(prepared, data)
     fields = _shared_fields(result, prepared, data)
     zsl = record.ZeroShot(accuracy=result.accuracy, mistaken=frequent_mistakes(result), **fields)
+    # There is no generalised result then: it would be known which rows are of unseen classes.
     if unlabelled == "unseen":
         return zsl, None, None, ()
     after = None
@@ -450,5 +444,4 @@ def frequent_mistakes(result: Result) -> record.Shares:
 
 
 def round_figure(value: float) -> float:
-    """Four digits, which is what a record needs."""
     return float(f"{value:.4g}")

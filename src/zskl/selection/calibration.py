@@ -24,7 +24,7 @@ from zskl.engines import Engine
 from zskl.estimators._candidates import calibrate_scores
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.metrics.seen_unseen import best_constant, row_margins
+from zskl.metrics import best_constant, row_margins
 from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
@@ -302,11 +302,9 @@ def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
         found = []
         for fold, old in zip(kinds, before, strict=True):
-            turned = {name: _whiten(fold[name], how) for name in names}
-            after = {
-                name: _accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for name, one in turned.items()
-            }
-            found.append(np.mean([after[name] - old[name] for name in names]))
+            turned = [_whiten(fold[name], how) for name in names]
+            after = [_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
+            found.append(np.mean([new - old[name] for new, name in zip(after, names, strict=True)]))
         return np.array(found)
 
     options = [

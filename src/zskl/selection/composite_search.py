@@ -25,10 +25,10 @@ from zskl._validation import suggest
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
 from zskl.methods import prefix_settings
-from zskl.metrics.seen_unseen import row_margins
+from zskl.metrics import row_margins
 from zskl.selection.calibration import Scored, fit_temperature
 from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds
-from zskl.selection.grid import Bounds, Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
+from zskl.selection.grid import Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
 from zskl.selection.grid_search import (
     FoldScorer,
     Outcomes,
@@ -56,7 +56,13 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
     """The searches of the last step for all settings of the transformers, as one."""
     pipeline, last = shared.estimator, shared.estimator.steps[-1][0]
     cases = _transformer_settings(grid, pipeline)
-    bounds, report = _pipeline_bounds(options.extend, pipeline), options.report
+    for name in options.extend or ():
+        if not str(name).startswith(f"{last}__"):
+            raise ValueError(
+                f"extend names {name!r}: expected a setting of the last step, such as {_example_step(pipeline)!r}"
+            )
+    bounds = {name.removeprefix(f"{last}__"): ends for name, ends in (options.extend or {}).items()}
+    report = options.report
     default = None
     if options.with_default:
         own = _spell_pipeline(pipeline)
@@ -114,16 +120,6 @@ def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Case]:
             _, grids = found.get(repr(setting), (setting, ()))
             found[repr(setting)] = setting, (*grids, theirs)
     return list(found.values())
-
-
-def _pipeline_bounds(extend: Bounds | None, pipeline: Pipeline) -> Bounds:
-    last = pipeline.steps[-1][0]
-    for name in extend or ():
-        if not str(name).startswith(f"{last}__"):
-            raise ValueError(
-                f"extend names {name!r}: expected a setting of the last step, such as {_example_step(pipeline)!r}"
-            )
-    return {name.removeprefix(f"{last}__"): ends for name, ends in (extend or {}).items()}
 
 
 def _example_step(pipeline: Pipeline) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from zskl import engines
+from zskl import engines, metrics
 from zskl._arrays import Array, is_torch, runs_on_gpu, to_numpy
 from zskl.engines import Engine
 from zskl.estimators._candidates import Question, choose_candidates
@@ -31,8 +31,7 @@ from zskl.estimators._class_means_scores import CrowdingScores
 from zskl.estimators._inputs import check_features
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import StackMoment, ZeroShotKernelClassifier
-from zskl.metrics import seen_unseen
-from zskl.metrics.seen_unseen import Margins, best_constant
+from zskl.metrics import Margins, best_constant
 from zskl.selection.class_folds import FoldData
 from zskl.selection.grid import (
     Bounds,
@@ -283,16 +282,16 @@ class FoldScorer:
         self.table = shared.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, shared.y[part.train])  # (c,)
-        self.shares = seen_unseen.row_shares(self.own, self.is_seen)
+        self.shares = metrics.row_shares(self.own, self.is_seen)
         self._prepared: tuple[Array, Question] | None = None
-        self._sides: seen_unseen.Sides | None = None
+        self._sides: metrics.Sides | None = None
         self._stack: tuple[Stack, Future[NDArray[Any]]] | None = None
 
     def margins(self, model: ZeroShotClassifier, executor: Executor) -> Outcome | Future[Outcome]:
         """A device scores the models of a stack in one pass, and goes on while a thread fetches and sorts results."""
         scaled, question = self._question(model)
         if self._sides is None:
-            self._sides = seen_unseen.Sides(self.own, self.is_seen, scaled)
+            self._sides = metrics.Sides(self.own, self.is_seen, scaled)
         stacked: tuple[Stack, int] | None = getattr(model, "_member", None)
         if stacked is not None and is_torch(scaled):
             stack, k = stacked
@@ -301,7 +300,7 @@ class FoldScorer:
                 self._stack = stack, executor.submit(to_numpy, best)
             fetched = self._stack[1]
             return executor.submit(lambda: self._margins(fetched.result()[:, k], 0))
-        found = seen_unseen.best_scores(model._candidate_scorer(question)(scaled), self._sides)
+        found = metrics.best_scores(model._candidate_scorer(question)(scaled), self._sides)
         diverged = getattr(model, "diverged_", None) or 0
         if is_torch(found):
             return executor.submit(lambda: self._margins(to_numpy(found), diverged))
@@ -309,8 +308,8 @@ class FoldScorer:
 
     def _margins(self, found: NDArray[Any], diverged: int) -> Outcome:
         """From `best_scores` (4, n)."""
-        gap, largest, right, finite = seen_unseen.gaps_from_best(found)
-        return seen_unseen.sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
+        gap, largest, right, finite = metrics.gaps_from_best(found)
+        return metrics.sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._prepared is None:
