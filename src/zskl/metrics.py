@@ -266,7 +266,7 @@ class Sides:
 
 
 def best_scores(scores: Array, sides: Sides) -> Array:
-    """(4, ..., n) of scores (..., n, c): best seen, best unseen, whether the own side is right, whether all are finite."""
+    """(4, ..., n) of scores (..., n, c): best seen, best unseen, whether its own side is right, and all are finite."""
     xp = namespace(scores)
     best_seen, seen_right = _best_score(scores, sides.seen, sides.own)
     best_unseen, unseen_right = _best_score(scores, sides.unseen, sides.own)
@@ -500,7 +500,7 @@ def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
 
 
 def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
-    """The constant with the highest mean H over folds, of equals the one nearest 0, and H (F,) there; 0 if all H are."""
+    """The constant with the highest mean H over folds, of equals the nearest to 0, and H (F,) there; 0 if all H are."""
     constants, seen, unseen = trace_curves(folds)
     harmonic = harmonic_means(seen, unseen)  # (F, k)
     place = highest_place(constants, harmonic.mean(axis=0))
