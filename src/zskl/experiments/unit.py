@@ -318,12 +318,9 @@ def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: st
     assert result.curve is not None
     curve = result.curve.thinned(POINTS)
     lines = (curve.calibration, curve.seen, curve.unseen)
+    figures = {name: getattr(result, name) for name in ("unseen", "seen", "harmonic", "ausuc", "calibration")}
     return record.Generalised(
-        unseen=result.unseen,
-        seen=result.seen,
-        harmonic=result.harmonic,
-        ausuc=result.ausuc,
-        calibration=result.calibration,
+        **figures,
         curve=record.SeenUnseenCurve(*(tuple(float(f"{value:.6g}") for value in line.tolist()) for line in lines)),
         **_shared_fields(result, prepared, data),
     )

@@ -297,9 +297,8 @@ def _member_candidates(
 def _score_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
     """Scores of a fold's validation rows by a model fitted on its training rows; None if it diverges."""
     model, fold = task
-    rows = shared.folds[fold].train
     try:
-        fitted = clone(model).fit(shared.training(fold), shared.y[rows], shared.table)
+        fitted = clone(model).fit(shared.training(fold), shared.y[shared.folds[fold].train], shared.table)
     except DivergenceError:
         return None
     scorer = FoldScorer(shared, fold)
@@ -333,8 +332,6 @@ def _list_mixtures(
 def _list_shares(names: Sequence[str]) -> list[dict[str, float]]:
     """All ways to divide a weight of 1 so that every member has a share."""
     parts = SHARES.get(len(names), max(MANY, len(names)))
-    if len(names) == 1:
-        return [{names[0]: 1.0}]
     ways = [some for some in product(range(1, parts), repeat=len(names) - 1) if sum(some) < parts]
     shares: NDArray[np.float64] = np.round([np.array([*some, parts - sum(some)]) / parts for some in ways], 4)
     return [dict(zip(names, one, strict=True)) for one in shares.tolist()]
