@@ -89,11 +89,7 @@ class SearchPlan:
 
 
 def plan_search(
-    shared: FoldData,
-    grid: Grid,
-    extend: Bounds | None = None,
-    with_default: bool = False,
-    halving: bool | None = False,
+    shared: FoldData, grid: Grid, extend: Bounds | None = None, with_default: bool = False, halving: bool | None = False
 ) -> SearchPlan:
     """Refuse what is wrong with a grid and with bounds before any work; the options are those of `selection.search`."""
     estimator = shared.estimator

@@ -310,9 +310,7 @@ class Search:
 
 
 def judge_settings(
-    settings: Sequence[Mapping[str, Any]],
-    folds: Sequence[Fold],
-    found: Mapping[tuple[int, int], Margins | int],
+    settings: Sequence[Mapping[str, Any]], folds: Sequence[Fold], found: Mapping[tuple[int, int], Margins | int]
 ) -> Search:
     """All figures, from the margins (or the step of divergence) of each place on each fold it was tried on."""
     shape = (len(settings), len(folds))
