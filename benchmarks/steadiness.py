@@ -14,8 +14,7 @@ from rich.table import Table
 
 from zskl import datasets, methods, selection
 from zskl.experiments.unit import unit_seed
-from zskl.metrics import harmonic_mean
-from zskl.metrics.seen_unseen import Margins
+from zskl.metrics import Margins, harmonic_mean
 from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid_search import choose_engine, examine_settings, plan_search
 from zskl.selection.search_results import SCORINGS, is_wide, judge_settings

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from textbook import random_scores, slow_accuracies, slow_mean, slow_per_class, slow_point
 from zskl import metrics
-from zskl.metrics.seen_unseen import (
+from zskl.metrics import (
     Sides,
     best_constant,
     best_scores,

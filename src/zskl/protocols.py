@@ -25,7 +25,7 @@ from zskl._display import Shown, format_percent, list_some
 from zskl._validation import check_count, check_option
 from zskl.datasets.dataset import Dataset
 from zskl.estimators._candidates import calibrate_scores
-from zskl.metrics.seen_unseen import Curve, row_gaps
+from zskl.metrics import Curve, row_gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
 
@@ -127,7 +127,6 @@ class Result:
         return self.left_out[0] if lonely else None
 
     def _figures(self) -> list[tuple[str, str]]:
-        """(name, value) of each that there is."""
         names = {"accuracy": "accuracy", "unseen": "unseen", "seen": "seen", "harmonic": "H", "ausuc": "area"}
         found = [(word, format_percent(getattr(self, name))) for name, word in names.items()]
         constant = "" if self.calibration is None else f"{self.calibration:.4g}"
@@ -165,8 +164,7 @@ class Result:
         found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
         found |= {} if self.alone is None else {"accuracy": None}
         per_class = {str(label): value for label, value in self.per_class.items()}
-        left_out = [str(label) for label in self.left_out]
-        short = [str(label) for label in self.short]
+        left_out, short = ([str(label) for label in labels] for labels in (self.left_out, self.short))
         given: dict[str, Any] = {"shots": self.shots, "short": short} if self.shots else {}
         if self.unlabelled is not None:
             told = {"unlabelled": self.unlabelled, "declined": self.declined, "adaptation": self.adaptation}
@@ -431,7 +429,6 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
 
 
 def single_class_note(name: object) -> str:
-    """Why there is no zero-shot figure of a single unseen class."""
     return f"no zero-shot figure, because {name} is the only unseen class and every answer would be right"
 
 
@@ -481,11 +478,7 @@ def _accuracy_by_class(
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A model with what it was given.
-
-    `examples` are the rows of "test_unseen" that it was taught. `short` names classes with fewer than `shots` of them.
-    `declined` says why a model did not adapt; the model is then the one that was handed in.
-    """
+    """A model with what it was given, in the words of `Result`; `examples` are the rows that it was taught."""
 
     model: Any
     shots: int = 0
@@ -495,21 +488,15 @@ class PreparedModel:
     declined: str | None = None
 
     def rows_to_score(self, data: Dataset, part: str) -> NDArray[np.int64]:
-        """The rows of a part that are not examples."""
         rows = part_rows(data, part)
         return rows[~np.isin(rows, self.examples)] if len(self.examples) else rows
 
     def describe(self) -> dict[str, Any]:
-        """What a result says about what the model was given."""
         adapted = self.unlabelled is not None and self.declined is None
         adaptation = getattr(self.model, "adaptation_", None) if adapted else None
-        return {
-            "shots": self.shots,
-            "unlabelled": self.unlabelled,
-            "short": self.short,
-            "declined": self.declined,
-            "adaptation": None if adaptation is None else dict(adaptation),
-        }
+        names = ("shots", "unlabelled", "short", "declined")
+        given = {name: getattr(self, name) for name in names}
+        return {**given, "adaptation": None if adaptation is None else dict(adaptation)}
 
 
 def prepare_model(
@@ -547,10 +534,7 @@ def _teach(model: Any, data: Dataset, shots: int, seed: int) -> PreparedModel:
 
 
 def draw_examples(data: Dataset, shots: int, seed: int) -> NDArray[np.int64]:
-    """Of each unseen class `shots` rows of "test_unseen", or all but one where there are not more.
-
-    Each class has a draw of its own, and more shots add to the same rows.
-    """
+    """Of each unseen class `shots` rows of "test_unseen", or all but one; more shots add to the same rows."""
     rows = part_rows(data, "test_unseen")
     labels, drawn = data.y[rows], []
     for place, label in enumerate(data.unseen_classes):
@@ -576,7 +560,6 @@ def _adapt(model: Any, data: Dataset, unlabelled: str) -> PreparedModel:
 
 
 def part_rows(data: Dataset, part: str) -> NDArray[np.int64]:
-    """The rows of a part, of which there must be some."""
     rows = data.parts[part]
     if not len(rows):
         raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")

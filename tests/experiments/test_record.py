@@ -32,7 +32,6 @@ from zskl.experiments.record import (
     unpack_answers,
 )
 from zskl.experiments.unit import Unit
-from zskl.metrics import seen_unseen
 from zskl.paper.results import slim_record
 
 # Record
@@ -223,7 +222,7 @@ def test_the_area_from_levels_is_within_a_tenth_of_a_point():
     scores = rng.normal(size=(len(y), 200)) + 0.5 * is_seen
     scores[np.arange(len(y)), y] += 2.6
     curve = metrics.seen_unseen_curve(scores, y, np.arange(200), is_seen)
-    gap, _, right = seen_unseen.row_gaps(scores, y, is_seen)
+    gap, _, right = metrics.row_gaps(scores, y, is_seen)
     found = gap_levels(gap, right)
     assert found.max() == LEVELS
     share = 1 / np.where(is_seen[y], 12 * 150, 59 * 50)

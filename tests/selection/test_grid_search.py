@@ -18,8 +18,7 @@ from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, method
 from zskl.engines import Engine
 from zskl.estimators.kernel_classifier import STACKABLE
 from zskl.methods import split_grid, use_default_batches
-from zskl.metrics import seen_unseen
-from zskl.metrics.seen_unseen import Margins, best_constant, row_margins
+from zskl.metrics import Margins, best_constant, row_margins
 from zskl.selection import grid_search
 from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid import group_settings
@@ -34,7 +33,7 @@ def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
     shared = prepare_fold_data(estimator(), *TRAINING, FOLDS)
     groups = group_settings(found.settings, ["epochs"])
     assert list(map(len, groups)) == [3] * 4
-    monkeypatch.setattr(seen_unseen, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
+    monkeypatch.setattr(metrics, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
     monkeypatch.setattr(FoldScorer, "_margins", lambda self, scores, _: (scores, self.own, self.is_seen))
     for fold, places in itertools.product(range(3), groups[::3]):
         settings = [found.settings[place] for place in places]

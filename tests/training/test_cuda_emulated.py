@@ -15,7 +15,7 @@ from zskl import ZeroShotKernelClassifier, selection
 from zskl._arrays import to_numpy
 from zskl.estimators import kernel_classifier
 from zskl.estimators.kernel_classifier import StackMoment, fit_stack
-from zskl.metrics.seen_unseen import Sides, gaps_from_best, row_gaps
+from zskl.metrics import Sides, gaps_from_best, row_gaps
 
 SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 

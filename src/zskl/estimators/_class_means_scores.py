@@ -18,7 +18,7 @@ from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, 
 from zskl.estimators.explanation import RawAttributeExplainer, RawValues, Split, best_signature_rows, read_only
 from zskl.estimators.kernel_classifier import member_batches
 from zskl.estimators.search_vectors import SearchMap
-from zskl.metrics.seen_unseen import Sides, best_scores
+from zskl.metrics import Sides, best_scores
 
 if TYPE_CHECKING:
     from zskl.estimators.class_means import ClassMeansClassifier
@@ -149,7 +149,7 @@ class CrowdingScores:
     weights: Sequence[float]
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        """`zskl.metrics.best_scores` (4, K, n) of scaled rows, where they are."""
         plain, crowded = self.model._search_scores.parts(self.model, scaled, question, any(self.weights))
         a = convert_like(np.reshape(self.weights, (-1, 1, 1)), plain)  # (K, 1, 1)
 

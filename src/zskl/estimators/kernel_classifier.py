@@ -36,7 +36,7 @@ from zskl.estimators._inputs import Training, check_features, refuse_weights
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.kernels import Kernel
-from zskl.metrics.seen_unseen import Sides, best_scores
+from zskl.metrics import Sides, best_scores
 from zskl.signatures.table import to_labels
 from zskl.training import _cuda, rows, solver
 from zskl.training._cpu_step import CpuStep
@@ -662,7 +662,7 @@ class StackMoment:
     W: Array
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        """`zskl.metrics.best_scores` (4, K, n) of scaled rows, where they are."""
         parts = []
         for some in member_batches(len(self.members), len(scaled), len(question.Y)):
             scorer = stacked_objective(self.members[some], question.Y).scorer(self.W[some], question.Y)

@@ -167,7 +167,6 @@ def _mode_label(record: Record) -> str:
 
 
 def _grid_label(record: Record) -> str:
-    """A short name of the grid that was searched."""
     grid, also, bounds = record.tune.grid, record.tune.also, record.tune.bounds
     searched = [grid, *(also or ()), bounds] if also or bounds else grid
     return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
@@ -302,7 +301,6 @@ def describe_edges(choice: Choice) -> str:
 
 
 def fold_spreads(choice: Choice) -> str:
-    """The standard deviation over folds of each figure, in points."""
     found = {name: values for name, values in (choice.figures or {}).items() if len(values) > 1}
     return ", ".join(f"{SPOKEN.get(name, name)} {100 * statistics.stdev(one):.1f}" for name, one in found.items())
 
@@ -405,26 +403,27 @@ def format_cell(figure: Figure | None, between: str = "±") -> str:
     return f"{text(figure.mean)}{spread}{figure.mark}"
 
 
+def _table_cells(table: Comparison, escape: Callable[[str], str], bold: str) -> list[list[str]]:
+    """The head and the rows; seeds have a column where any row has them."""
+    count = ["seeds"] if any(row.seeds is not None for row in table.rows) else []
+    lines = [[escape(name) for name in (*table.labels, *count, *table.figures)]]
+    for row in table.rows:
+        figures = [row.figures.get(name) for name in table.figures]
+        formats = [bold if one is not None and one.best else "%s" for one in figures]
+        texts = [form % escape(format_cell(one, " ± ")) for form, one in zip(formats, figures, strict=True)]
+        labels = [escape(row.labels[name]) for name in table.labels]
+        lines.append([*labels, *(format_seeds(row) for _ in count), *texts])
+    return lines
+
+
 def format_seeds(row: Row) -> str:
-    """How many, where something is random."""
     return "" if row.seeds is None else str(row.seeds)
 
 
 def to_markdown(table: Comparison) -> str:
-    def escape(text: str) -> str:
-        return text.replace("\\", "\\\\").replace("|", "\\|")
-
-    def figure(one: Figure | None) -> str:
-        text = format_cell(one, " ± ")
-        return f"**{text}**" if one is not None and one.best else text
-
-    lines = [[*table.labels, *_has_seed_column(table), *table.figures]]
-    lines.append(["---"] * len(table.labels) + ["---:"] * (len(lines[0]) - len(table.labels)))
-    for row in table.rows:
-        figures = [figure(row.figures.get(name)) for name in table.figures]
-        count = [format_seeds(row) for _ in _has_seed_column(table)]
-        lines.append([*(escape(text) for text in _label_cells(table, row)), *count, *figures])
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    head, *body = _table_cells(table, lambda text: text.replace("\\", "\\\\").replace("|", "\\|"), "**%s**")
+    rule = ["---"] * len(table.labels) + ["---:"] * (len(head) - len(table.labels))
+    return "".join("| " + " | ".join(line) + " |\n" for line in (head, rule, *body))
 
 
 def to_csv(table: Comparison) -> str:
@@ -438,46 +437,16 @@ def to_csv(table: Comparison) -> str:
             figure = row.figures.get(name)
             found = figure and (figure.mean, figure.low, figure.high, figure.deviation)
             numbers += ["" if number is None else f"{number:.4f}" for number in found or [None] * len(KINDS)]
-        writer.writerow([*_label_cells(table, row), format_seeds(row), *numbers])
+        writer.writerow([*(row.labels[name] for name in table.labels), format_seeds(row), *numbers])
     return file.getvalue()
 
 
 def to_latex(table: Comparison) -> str:
     """A tabular that needs no package."""
-
-    def escape(text: str) -> str:
-        return re.sub(_SPECIAL, lambda found: _LATEX[found[0]], text)
-
-    def figure(one: Figure | None) -> str:
-        text = escape(format_cell(one, " ± "))
-        return f"\\textbf{{{text}}}" if one is not None and one.best else text
-
-    def line(cells: list[str]) -> str:
-        return " & ".join(cells) + r" \\" + "\n"
-
-    count = _has_seed_column(table)
-    columns = "l" * len(table.labels) + "r" * (len(table.figures) + len(count))
-    head = line([escape(name) for name in (*table.labels, *count, *table.figures)])
-    body = "".join(
-        line(
-            [
-                *map(escape, _label_cells(table, row)),
-                *(format_seeds(row) for _ in count),
-                *(figure(row.figures.get(name)) for name in table.figures),
-            ]
-        )
-        for row in table.rows
-    )
-    return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n"
-
-
-def _has_seed_column(table: Comparison) -> list[str]:
-    """The column of seeds, where any row has them."""
-    return ["seeds"] if any(row.seeds is not None for row in table.rows) else []
-
-
-def _label_cells(table: Comparison, row: Row) -> list[str]:
-    return [row.labels[name] for name in table.labels]
+    cells = _table_cells(table, lambda text: _SPECIAL.sub(lambda found: _LATEX[found[0]], text), r"\textbf{%s}")
+    columns = "l" * len(table.labels) + "r" * (len(cells[0]) - len(table.labels))
+    head, *body = (" & ".join(line) + " \\\\\n" for line in cells)
+    return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{''.join(body)}\\hline\n\\end{{tabular}}\n"
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = {"markdown": to_markdown, "csv": to_csv, "latex": to_latex}

@@ -19,8 +19,7 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.split import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
-from zskl.metrics import harmonic_mean
-from zskl.metrics.seen_unseen import Margins, row_margins
+from zskl.metrics import Margins, harmonic_mean, row_margins
 from zskl.selection.class_folds import FoldData, prepare_fold_data
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.grid import Grid
@@ -88,23 +87,14 @@ class Expectation:
         return float(np.mean([1 / classes for classes in self.held_out]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
-        groups = [
-            {
-                "group": one.name,
-                "attributes": one.attributes,
-                "without": one.without.to_json(),
-                "loss": one.loss.to_json(),
-            }
-            for one in self.groups
-        ]
+        parts = [(one.name, one.attributes, one.without.to_json(), one.loss.to_json()) for one in self.groups]
         return {
             "zero_shot": self.zero_shot.to_json(),
             "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
             "settings": [dict(one) for one in self.settings],
-            "groups": groups,
+            "groups": [dict(zip(("group", "attributes", "without", "loss"), part, strict=True)) for part in parts],
         }
 
 
@@ -117,8 +107,7 @@ def expect_accuracy(
 ) -> Expectation:
     """What class means would reach on new classes of a dataset. Reads its training rows alone.
 
-    `grid` holds the settings to choose from, by default those of the method, extended within its bounds; `report` is
-    called with the runs done and the runs in all of the grid.
+    `grid` holds the settings to choose from, by default those of the method, extended within its bounds.
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
@@ -137,13 +126,23 @@ def expect_accuracy(
     tried.add(planned, report)
     searches = [tried.search_without(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
-    groups = attribute_groups(_attribute_names(shared.table))
-    losses = _score_without_groups(shared, [choice.setting for choice in choices], groups, runner)
+    names = shared.table.names
+    count = shared.table.matrix.shape[1]
+    groups = attribute_groups([f"attribute {k}" for k in range(count)] if names is None else list(map(str, names)))
+    tasks = [(fold, choice.setting, groups) for fold, choice in enumerate(choices)]
+    parts = dict(engines.each(_leave_out_groups, tasks, shared, runner))
+    losses = {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
     whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
+    harmonic = None
+    if all(len(fold.val_seen) for fold in shared.folds):
+        # The setting and the constant are those that the other folds chose.
+        picked = enumerate(search.pick("gzsl") for search in searches)
+        both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in picked]
+        harmonic = Figure(tuple(harmonic_mean(*one) for one in both))
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        _fold_harmonics(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
+        harmonic,
         held,
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
@@ -158,7 +157,6 @@ class _TriedSettings:
         self.found: dict[tuple[str, int], Margins | int] = {}
 
     def add(self, part: SearchPlan, report: Report | None = None) -> None:
-        """Make these runs on all folds."""
         for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer
 
@@ -181,27 +179,6 @@ class _TriedSettings:
         answer = self.found[repr(choice.setting), fold]
         assert isinstance(answer, Margins)  # this method does not diverge
         return answer
-
-
-def _fold_harmonics(searches: Sequence[Search], tried: _TriedSettings) -> Figure:
-    """H of each fold, with the setting and the constant that the other folds chose."""
-    choices = [search.pick("gzsl") for search in searches]
-    both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
-    return Figure(tuple(harmonic_mean(*one) for one in both))
-
-
-def _attribute_names(table: SignatureTable) -> list[str]:
-    p = table.matrix.shape[1]
-    return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
-
-
-def _score_without_groups(
-    shared: FoldData, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
-) -> dict[str, Figure]:
-    """Zero-shot accuracies without each group, fold by fold."""
-    tasks = [(fold, setting, groups) for fold, setting in enumerate(settings)]
-    parts = dict(engines.each(_leave_out_groups, tasks, shared, engine))
-    return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
 def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._display import Shown, format_percent
+from zskl.selection import grid
 from zskl.selection.search_results import AgainstDefault
 
 VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
@@ -150,17 +151,8 @@ class Probabilities:
     gzsl: Confidence | None = None
 
 
-@dataclass(frozen=True)
-class Edge:
-    """A number of a chosen setting that is the "lowest" or "highest" that was tried.
-
-    `bound` is the bound that kept the search from going on; None where the grid was not extended.
-    """
-
-    name: str
-    value: float
-    side: str
-    bound: float | None = None
+class Edge(grid.Edge):
+    """A number of a chosen setting beyond which nothing was tried, with the reason in the words of tables."""
 
     @property
     def why(self) -> str:
@@ -194,7 +186,6 @@ class Choices:
     gzsl: Choice | None = None
 
     def items(self) -> tuple[tuple[str, Choice], ...]:
-        """(scoring, choice) of those that were made."""
         pairs = (("zsl", self.zsl), ("gzsl", self.gzsl))
         return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
 
@@ -264,9 +255,8 @@ class Seconds:
     @property
     def training(self) -> float | None:
         """What choosing and fitting took together; None where no time is recorded."""
-        if self == Seconds():
-            return None
-        return sum(stage for stage in (self.search, self.calibrate, self.fit) if stage is not None)
+        stages = (self.search, self.calibrate, self.fit)
+        return None if self == Seconds() else sum(stage for stage in stages if stage is not None)
 
 
 def _same_length(name: str, **lists: tuple[object, ...]) -> None:
@@ -437,11 +427,7 @@ class Record:
 
 
 def upgrade_line(line: object) -> Mapping[str, Any]:
-    """The line in the present version.
-
-    A line of zskl 0.1 has no `version`, one before version 3 nothing `taught` or `adapted`, and one before version 4 no
-    answers of rows; all else is the same.
-    """
+    """The line in the present version; those of earlier ones only lack fields."""
     if not isinstance(line, Mapping):
         raise ValueError(f"found {str(line)[:40]!r}: expected an object with named fields, as zskl run writes")
     found = line.get("version", 1)
@@ -451,11 +437,9 @@ def upgrade_line(line: object) -> Mapping[str, Any]:
 
 
 def plain_figures(record: Record) -> list[tuple[str, str]]:
-    """(name, value) of each plain figure that there is."""
-    found = [("zero-shot", record.zsl.accuracy), ("unseen", record.gzsl.unseen), ("seen", record.gzsl.seen)]
-    found.append(("H", record.gzsl.harmonic))
-    if record.gzsl_calibrated is not None:
-        found.append(("calibrated H", record.gzsl_calibrated.harmonic))
+    plain, calibrated = record.gzsl, record.gzsl_calibrated
+    found = [("zero-shot", record.zsl.accuracy), ("unseen", plain.unseen), ("seen", plain.seen), ("H", plain.harmonic)]
+    found += [] if calibrated is None else [("calibrated H", calibrated.harmonic)]
     return [(name, format_percent(value)) for name, value in found if value is not None]
 
 
@@ -505,8 +489,7 @@ class Answers:
 
 
 def pack_answers(numbers: NDArray[np.integer] | NDArray[np.bool_]) -> str:
-    """Whole numbers from 0 to 2³² − 1 as text: a byte with the bits of a number (1, 8, 16 or 32), then the numbers, all
-    compressed by zlib and written in base64."""
+    """Numbers below 2³² as text: a byte with the bits of each (1, 8, 16 or 32), then the numbers; zlib, then base64."""
     found = np.asarray(numbers, dtype=np.int64)
     largest = int(found.max(initial=0))
     if largest > 1:
@@ -522,7 +505,11 @@ def unpack_answers(text: str, length: int | None = None) -> Integers:
     try:
         engine = zlib.decompressobj()
         raw = engine.decompress(base64.b64decode(text, validate=True), _LARGEST)
-        found = _read_packed(raw)
+        if raw[0] == 1:
+            bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=2)).astype(np.int64)
+            found = bits[: len(bits) - raw[1]]
+        else:
+            found = np.frombuffer(raw, {8: "<u1", 16: "<u2"}.get(raw[0], "<u4"), offset=1).astype(np.int64)
     except (ValueError, IndexError, zlib.error):
         raise ValueError(f"answers of a record cannot be read ({text[:20]!r}): restore or remove that record") from None
     if length is not None and len(found) != length:
@@ -530,13 +517,6 @@ def unpack_answers(text: str, length: int | None = None) -> Integers:
             f"a record has answers of {len(found)} rows for classes of {length}: restore or remove that record"
         )
     return found
-
-
-def _read_packed(raw: bytes) -> Integers:
-    if raw[0] == 1:
-        bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=2)).astype(np.int64)
-        return bits[: len(bits) - raw[1]]
-    return np.frombuffer(raw, {8: "<u1", 16: "<u2"}.get(raw[0], "<u4"), offset=1).astype(np.int64)
 
 
 def gap_levels(gap: NDArray[np.float64], right: NDArray[np.bool_]) -> Integers:
@@ -552,8 +532,9 @@ def gap_levels(gap: NDArray[np.float64], right: NDArray[np.bool_]) -> Integers:
 def to_json(value: object) -> Any:
     """Dataclasses as objects, tuples as lists. A field is left out where it is None, or a part that holds nothing."""
     if is_dataclass(value) and not isinstance(value, type):
-        found = {one.name: getattr(value, one.name) for one in fields(value)}
-        return {one.name: to_json(found[one.name]) for one in fields(value) if not _is_absent(one, found[one.name])}
+        pairs = [(one, getattr(value, one.name)) for one in fields(value)]
+        there = [(one, own) for one, own in pairs if not is_dataclass(own) or own != _field_default(one)]
+        return {one.name: to_json(own) for one, own in there if own is not None}
     if isinstance(value, Mapping):
         return {str(name): to_json(one) for name, one in value.items()}
     if isinstance(value, tuple | list):
@@ -562,10 +543,9 @@ def to_json(value: object) -> Any:
 
 
 def from_json(kind: type[T], value: object, place: str = "") -> T:
-    """A dataclass from what `json.loads` gave. `place` names the value in error messages.
+    """A dataclass from what `json.loads` gave; `place` names the value in error messages.
 
-    What is missing or null becomes the default of its field. A value of another type is refused with its place and what
-    was expected. A field that the dataclass does not know is ignored.
+    What is missing or null becomes the default of its field. A field that the dataclass does not know is ignored.
     """
     if not isinstance(value, Mapping):
         raise ValueError(_type_error(place, value, "an object with named fields"))
@@ -586,7 +566,6 @@ class MissingField(ValueError):
 
 
 def _from_value(hint: Any, value: object, place: str) -> Any:
-    """One value of a type that a field may have; never null."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         (kind,) = [one for one in inner if one is not types.NoneType]
@@ -627,10 +606,6 @@ def _may_be_null(kind: Any) -> bool:
     return kind is object or types.NoneType in get_args(kind)
 
 
-def _is_absent(field: Field[Any], value: object) -> bool:
-    return value is None or (is_dataclass(value) and value == _field_default(field))
-
-
 def _field_default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
@@ -646,7 +621,6 @@ def _type_error(place: str, value: object, expected: str) -> str:
 
 
 def _type_name(hint: Any) -> str:
-    """What a reader would call this type."""
     plain = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
     if hint in plain:
         return plain[hint]

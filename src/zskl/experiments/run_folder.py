@@ -36,15 +36,12 @@ def package_versions() -> dict[str, str]:
     """The versions that a figure depends on; a package that is not installed has none."""
     found = {"zskl": __version__, "python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 
 def to_line(record: Mapping[str, object]) -> str:
-    """The record as one line of JSON."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain_value)
 
 
@@ -84,42 +81,37 @@ class LogFile:
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
-        self._handle, self._shared = handle, False
+        self.handle, self._shared = handle, False
         self._torn: int | None = None  # where whole lines end, if something follows them
         _repair_last_line(path, handle)
         self.done: dict[str, dict[str, Any]] = {}
         self.refresh()
-
-    @property
-    def handle(self) -> int:
-        """The open file."""
-        return self._handle
 
     def refresh(self) -> None:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
         self.done = {str(one["key"]): one for one in read_log(self.path) if isinstance(one, dict) and "key" in one}
 
     def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Put these lines in place of all, in one step. The new file is locked before it has its name, so that no other
-        process comes between. A failure leaves what was there, and so does somebody else's file."""
+        """Put these lines in place of all, in one step; a failure leaves what was there, and so does another's file."""
         records = list(records)
         fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
         handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         try:
+            # Before the file has its name, so that no other process comes between.
             files.lock_file(handle, self._shared)
             _write_whole(handle, _encode_lines(records))
             # The mode of what was there, even if somebody has removed it.
-            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)
-            if _was_replaced(self._handle, self.path):
+            fresh.chmod(os.fstat(self.handle).st_mode & 0o777)
+            if _was_replaced(self.handle, self.path):
                 raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
             os.replace(fresh, self.path)
         except BaseException:
             os.close(handle)
             fresh.unlink(missing_ok=True)
             raise
-        os.close(self._handle)
+        os.close(self.handle)
         # From here on the new file is the one, whatever fails.
-        self._handle, self._torn = handle, None
+        self.handle, self._torn = handle, None
         self.done = {str(record["key"]): dict(record) for record in records}
         # Without this a power cut could bring the old file back, without later lines.
         files.flush_folder(self.path.parent)
@@ -127,28 +119,27 @@ class LogFile:
     def share(self) -> None:
         """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
         # Turning a lock into a shared one is not atomic: somebody else may get it in between.
-        if not files.lock_file(self._handle, shared=True):
+        if not files.lock_file(self.handle, shared=True):
             raise _busy_error(self.path)
         self._shared = True
 
     def close(self) -> None:
-        """Close the file, and give its lock back."""
-        os.close(self._handle)
+        os.close(self.handle)
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
         line = _encode_lines([record])
-        before = os.fstat(self._handle).st_size if self._torn is None else self._torn
+        before = os.fstat(self.handle).st_size if self._torn is None else self._torn
         try:
             # What an earlier line left, and nobody could cut off.
             if self._torn is not None:
-                os.ftruncate(self._handle, before)
-            _write_whole(self._handle, line)
+                os.ftruncate(self.handle, before)
+            _write_whole(self.handle, line)
         except OSError as error:
             # What stays is cut off before the next line, or when the folder is opened again.
             self._torn = before
             with contextlib.suppress(OSError):
-                os.ftruncate(self._handle, before)
+                os.ftruncate(self.handle, before)
                 self._torn = None
             raise OSError(
                 f"cannot append to {self.path} ({error.strerror}): the records in it are whole; make room there, then "
@@ -253,8 +244,6 @@ def _plain_value(value: object) -> object:
 
 
 class StoredRecord(Protocol):
-    """What a line of a run folder holds, such as a `Record`."""
-
     @property
     def key(self) -> str: ...
 

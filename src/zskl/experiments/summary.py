@@ -59,12 +59,10 @@ def _zero_shot_sentence(groups: Groups, figures: Figures) -> str:
 
 
 def count_classes(result: ZeroShot | Generalised) -> int:
-    """How many there are to choose from."""
     return len(result.per_class) + len(result.left_out)
 
 
 def _lead_clause(groups: Groups, figures: Figures, leaders: uncertainty.Leaders) -> str:
-    """Whether the first leads in zero-shot accuracy, and by how much."""
     who = leaders.first
     if who is None or leaders.rivals < 2:
         return ""
@@ -126,7 +124,6 @@ def _calibration_clause(mine: Mapping[str, Figure]) -> str:
 
 
 def _lowered_by_calibration(figures: Figures, but: str) -> str:
-    """The other methods whose H is higher without calibration."""
     both = {name: mine for name, mine in figures.items() if name != but and {PLAIN, CALIBRATED} <= set(mine)}
     found = [
         f"{name} ({mine[CALIBRATED].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
@@ -201,21 +198,18 @@ def run_table(records: Sequence[Record]) -> Comparison:
 
 
 def _evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
-    """What the model was given → the figures after it, under the names of plain ones.
-
-    Of a model that did not adapt they are those of the row above, so their intervals are not repeated.
-    """
+    """What the model was given → the figures after it, under the names of plain ones."""
     found: dict[str, dict[str, Figure]] = {}
     for column in columns:
         if column in row.figures:
             name, words = uncertainty.split_column(column)
             figure = row.figures[column]
+            # Those of a model that did not adapt are in the row above, so their intervals are not repeated.
             found.setdefault(words, {})[name] = replace(figure, low=None, high=None) if figure.mark else figure
     return found
 
 
 def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str, str]:
-    """Columns of the table → what they say."""
     unseen, together = (count_classes(result) for result in (records[0].zsl, records[0].gzsl))
     meant = {
         "zero-shot": f"choosing among {unseen or 'all'} unseen classes, which have no training row",
@@ -227,7 +221,6 @@ def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str
 
 
 def _mark_notes(rows: Sequence[Row], calibrated: bool) -> list[str]:
-    """What explains a mark in the table."""
     mark, advice = uncertainty.DECLINED, "" if calibrated else "; --calibrate tries that"
     marked = [row.labels["method"] for row in rows if any(figure.mark == mark for figure in row.figures.values())]
     reason = "did not adapt: validation classes do not promise that unlabelled rows help"

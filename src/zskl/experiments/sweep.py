@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
@@ -105,7 +105,6 @@ def plan_units(
 
 
 def _able_methods(names: Sequence[str], ability: str, words: str, asked: bool) -> set[str]:
-    """Those of the methods that can; refused where it is asked for and none can."""
     found = {name for name in names if hasattr(methods.find(name).estimator, ability)}
     if asked and not found:
         methods.check_ability(names[0], ability, words)
@@ -117,11 +116,7 @@ R_co = TypeVar("R_co", bound=StoredRecord, covariant=True)
 
 
 class SweepUnit(Protocol[R_co]):
-    """What a sweep runs, such as `unit.Unit`: made of plain values, so that it can travel to a worker.
-
-    `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
-    it is handed. The record that `run` returns holds the key.
-    """
+    """What a sweep runs, such as `unit.Unit`: made of plain values, so that it can travel to a worker."""
 
     @property
     def name(self) -> str: ...
@@ -229,18 +224,13 @@ def _run_here(
     for place in left:
         if watch is not None:
             watch.started(place)
-        yield place, _run_unit(pieces[place].unit, pieces[place].data, _make_reporter(watch, place), engine)
+        report = None if watch is None else partial(_report, watch, place)
+        yield place, _run_unit(pieces[place].unit, pieces[place].data, report, engine)
 
 
-def _make_reporter(watch: SweepDisplay | None, place: int) -> Report | None:
-    if watch is None:
-        return None
-
-    def report(stage: str, done: int, steps: int) -> None:
-        if done % max(1, steps // 100) == 0 or done == steps:
-            watch.moved(place, stage, done, steps)
-
-    return report
+def _report(watch: SweepDisplay, place: int, stage: str, done: int, steps: int) -> None:
+    if done % max(1, steps // 100) == 0 or done == steps:
+        watch.moved(place, stage, done, steps)
 
 
 def _run_unit(unit: SweepUnit[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl import methods
 from zskl._arrays import make_generator
 from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
-from zskl.metrics.seen_unseen import Floats, harmonic_means
+from zskl.metrics import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
 
 Read: TypeAlias = Callable[[Record], float | None]
@@ -67,7 +67,6 @@ class Figure:
 
 
 def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
-    """Mean and standard deviation of at least one value."""
     return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
 
 
@@ -99,10 +98,7 @@ class Leaders:
 
 
 def figures(records: Sequence[Record]) -> dict[str, Figure]:
-    """The figures of all seeds of a method, in per cent, by column; those that every seed has.
-
-    Of several records of a seed the last that has a figure counts. A method without randomness has one.
-    """
+    """The figures of all seeds of a method, in per cent, by column; those that every seed has."""
     found = {}
     readers: dict[str, Read] = {**FIGURES, **evidence_columns(records)}
     for column, read in readers.items():
@@ -111,7 +107,9 @@ def figures(records: Sequence[Record]) -> dict[str, Figure]:
             figure = mean_over_seeds([100 * value for _, value in mine])
             draws = mean_draws([record for record, _ in mine], column)
             low, high = (None, None) if draws is None else bootstrap_interval(100 * draws)
-            found[column] = replace(figure, low=low, high=high, mark=evidence_mark(column, records))
+            results = (evidence_results(record).get(column) for record in records)
+            declined = any(result.declined for result in results if result is not None)
+            found[column] = replace(figure, low=low, high=high, mark=DECLINED if declined else "")
     return found
 
 
@@ -163,16 +161,14 @@ def is_random(method: str, column: str = "") -> bool:
 
 
 def _counted_records(records: Sequence[Record], column: str, read: Read) -> list[tuple[Record, float]]:
-    """For each seed the last record that has the figure, and the figure; nothing if a seed has none.
-
-    Where nothing is random, seeds are one run many times over: the last record counts, of those that keep answers.
-    """
+    """For each seed the last record that has the figure, and the figure; nothing if a seed has none."""
     have = [(record, value) for record in records if (value := read(record)) is not None]
     found = {one[0].seed: one for one in have}
     if found.keys() != {record.seed for record in records}:
         return []
     if is_random(records[0].method, column):
         return list(found.values())
+    # Seeds are one run many times over: the last record counts, of those that keep answers.
     return sorted(have, key=lambda one: one[0].class_rows is not None)[-1:]
 
 
@@ -231,14 +227,7 @@ def split_column(column: str) -> tuple[str, str]:
 
 
 def is_evidence_column(column: str) -> bool:
-    """Whether a column is one of these."""
     return _AFTER in column
-
-
-def evidence_mark(column: str, records: Iterable[Record]) -> str:
-    """The mark of a figure: not empty if a model behind it did not adapt."""
-    found = (evidence_results(record).get(column) for record in records)
-    return DECLINED if any(result.declined for result in found if result is not None) else ""
 
 
 def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
@@ -313,7 +302,6 @@ def _record_case(record: Record) -> _Case | None:
 def _draw_cases(
     cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
 ) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
-    """Each case with its columns, all from the same draws."""
     means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
     for seed, side in enumerate(SIDES):
         parts = {
@@ -377,8 +365,7 @@ def draw_means(
 ) -> NDArray[np.float32]:
     """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
 
-    `sizes` (C,) are the rows of each class, at least 1. By default there are 10 000 draws, fewer where there are more
-    than 26 000 rows, and never fewer than 1 000.
+    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are.
     """
     rows = np.asarray(sizes, dtype=np.int64)
     values = np.asarray(outcomes, dtype=np.float32)
@@ -393,7 +380,6 @@ def draw_means(
 
 
 def default_draws(rows: int) -> int:
-    """How many draws there are by default."""
     return min(DRAWS, max(FEWEST, ALL // rows))
 
 
@@ -426,11 +412,7 @@ def bootstrap_interval(figures: ArrayLike) -> tuple[float, float]:
 
 
 def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
-    """The area under the seen–unseen curve, by trapezoids.
-
-    `seen` and `unseen` (..., m) are what leaves the seen accuracy and what joins the unseen one at m rising levels of
-    the constant.
-    """
+    """The area by trapezoids, where (..., m) leaves the seen accuracy and joins the unseen one at m rising levels."""
     lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
     after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
     found: Floats = np.sum(gained * (after + lost / 2), axis=-1)

@@ -135,10 +135,7 @@ class Unit:
         return self.tune or self.calibrate
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
-        """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
-
-        The search and the fits of calibration go through `engine`.
-        """
+        """Choose where asked, through `engine`, fit on the trainval rows, evaluate both protocols: the record."""
         state = unit_seed(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
@@ -149,6 +146,7 @@ class Unit:
         after = {rows: evaluate(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
         adapted = [record.AdaptedResults(rows, *results[:3]) for rows, results in after.items()]
         summary = summarise_model(model, data)
+        counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
         clock.lap("evaluate")
         times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
         log.info("%s %s: %s", data.name, self.name, times)
@@ -171,7 +169,7 @@ class Unit:
             **summary,
             seconds=record.Seconds(**clock.seconds),
             rows={name: len(part) for name, part in data.parts.items()},
-            class_rows=count_class_rows(data),
+            class_rows=record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts)),
             versions=package_versions(),
             finished=utc_now(),
         )
@@ -184,16 +182,11 @@ def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
 
 def data_identity(data: Dataset) -> dict[str, Any]:
     """What tells data apart, for keys."""
-    return {
-        "dataset": data.name,
-        "features": data.features,
-        "fingerprint": data.fingerprint,
-        "features_digest": data.features_digest,
-    }
+    fields = ("features", "fingerprint", "features_digest")
+    return {"dataset": data.name, **{name: getattr(data, name) for name in fields}}
 
 
 def utc_now() -> str:
-    """The present time in UTC, as records have it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -267,7 +260,6 @@ def _fit_models(
 
 
 def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
-    """What was tried and what was chosen."""
     diverged = ((to_plain_json(search.settings[place]), step) for place, step in search.diverged.items())
     chosen = {
         scoring: record.Choice(
@@ -305,15 +297,12 @@ def evaluate(
     seed: int = 0,
     unlabelled: str | None = None,
 ) -> tuple[record.ZeroShot, Any, record.Generalised | None, tuple[str, ...]]:
-    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for.
-
-    Each model is given examples or unlabelled rows first, where asked for. With the rows of unseen classes alone there
-    is no generalised result: it would be known which rows these are.
-    """
+    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for."""
     prepared = prepare_model(plain, data, shots, seed, unlabelled)
     result = protocols.score_zero_shot(prepared, data)
     fields = _shared_fields(result, prepared, data)
     zsl = record.ZeroShot(accuracy=result.accuracy, mistaken=frequent_mistakes(result), **fields)
+    # There is no generalised result then: it would be known which rows are of unseen classes.
     if unlabelled == "unseen":
         return zsl, None, None, ()
     after = None
@@ -328,19 +317,16 @@ def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: st
     result = protocols.score_generalised(prepared, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(POINTS)
+    lines = (curve.calibration, curve.seen, curve.unseen)
+    figures = {name: getattr(result, name) for name in ("unseen", "seen", "harmonic", "ausuc", "calibration")}
     return record.Generalised(
-        unseen=result.unseen,
-        seen=result.seen,
-        harmonic=result.harmonic,
-        ausuc=result.ausuc,
-        calibration=result.calibration,
-        curve=record.SeenUnseenCurve(*map(_round_values, (curve.calibration, curve.seen, curve.unseen))),
+        **figures,
+        curve=record.SeenUnseenCurve(*(tuple(float(f"{value:.6g}") for value in line.tolist()) for line in lines)),
         **_shared_fields(result, prepared, data),
     )
 
 
 def _shared_fields(result: Result, prepared: PreparedModel, data: Dataset) -> dict[str, Any]:
-    """What the results of both protocols have in a record."""
     return {
         "per_class": {str(label): value for label, value in result.per_class.items()},
         "left_out": tuple(map(str, result.left_out)),
@@ -374,14 +360,7 @@ def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) 
     return record.Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
 
 
-def count_class_rows(data: Dataset) -> record.ClassRows:
-    """How many test rows each class has."""
-    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
-    return record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts))
-
-
 def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
-    """The rows of a part, class by class."""
     rows = data.parts[part]
     return rows[np.argsort(data.codes[rows], kind="stable")]
 
@@ -392,10 +371,9 @@ def evaluate_probabilities(
     """How far probabilities can be trusted; all None where the model has no temperatures."""
     if plain.temperatures_ is None:
         return record.Probabilities()
-    gzsl = record.Confidence(**vars(protocols.confidence(calibrated, data, "gzsl")))
-    if len(data.unseen_classes) == 1:
-        return record.Probabilities(gzsl=gzsl)
-    return record.Probabilities(record.Confidence(**vars(protocols.confidence(plain, data, "zsl"))), gzsl)
+    models = {"gzsl": calibrated} | ({"zsl": plain} if len(data.unseen_classes) > 1 else {})
+    found = {name: vars(protocols.confidence(model, data, name)) for name, model in models.items()}
+    return record.Probabilities(**{name: record.Confidence(**one) for name, one in found.items()})
 
 
 def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:
@@ -463,9 +441,4 @@ def frequent_mistakes(result: Result) -> record.Shares:
 
 
 def round_figure(value: float) -> float:
-    """Four digits, which is what a record needs."""
     return float(f"{value:.4g}")
-
-
-def _round_values(values: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(float(f"{value:.6g}") for value in values.tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import product
@@ -23,7 +24,7 @@ from zskl.engines import Engine
 from zskl.estimators._candidates import calibrate_scores
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.metrics.seen_unseen import best_constant, row_margins
+from zskl.metrics import best_constant, row_margins
 from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
@@ -112,17 +113,13 @@ def calibrate(
     if constant is None:
         check_seen(shared.folds)
     shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
-    tasks = range(len(shared.folds))
-    bar, found = ProgressBar("calibration") if progress else None, {}
-    try:
-        for place, part in engines.each(score_fold, tasks, shared, runner):
+    found: dict[int, tuple[Scored, FewShotTrial | None]] = {}
+    with closing(ProgressBar("calibration")) as bar:
+        for place, part in engines.each(score_fold, range(len(shared.folds)), shared, runner):
             found[place] = part
-            if bar is not None:
-                bar(len(found), len(tasks))
-    finally:
-        if bar is not None:
-            bar.close()
-    parts = [found[place] for place in tasks]
+            if progress:
+                bar(len(found), len(shared.folds))
+    parts = [found[place] for place in sorted(found)]
     fitted = fit_calibration([scored for scored, _ in parts], constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
     trials = [trial for _, trial in parts if trial is not None]
@@ -133,8 +130,7 @@ def calibrate(
 
 
 def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None]:
-    """Scores (n, c) of a fold's validation rows by the estimator fitted on its training rows; and these rows, to try
-    examples and unlabelled rows on, where the method learns from them."""
+    """Scores (n, c) of a fold's validation rows; and these rows, where the method learns from examples."""
     rows = shared.folds[fold].train
     model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
     scorer = FoldScorer(shared, fold)
@@ -142,10 +138,7 @@ def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None
 
 
 def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
-    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
-
-    Temperatures may be `rough`.
-    """
+    """`calibration` (the best constant, unless you give one), mean H `gzsl` there, `temperatures`, maybe `rough`."""
     harmonic = np.zeros(0)
     if constant is None:
         constant, harmonic = best_constant([row_margins(scores, own, seen) for scores, own, seen in scored])
@@ -154,19 +147,17 @@ def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rou
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
-            "seen": fit_temperature([_select_side(*one, wanted=True) for one in scored], "seen", rough),
-            "unseen": fit_temperature([_select_side(*one, wanted=False) for one in scored], "unseen", rough),
+            "seen": fit_temperature([_select_side(one, True) for one in scored], "seen", rough),
+            "unseen": fit_temperature([_select_side(one, False) for one in scored], "unseen", rough),
             "mixed": fit_temperature(mixed, "mixed", rough),
         },
     }
 
 
-def _select_side(
-    scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool
-) -> tuple[Any, Any]:
+def _select_side(scored: Scored, wanted: bool) -> Answered:
     """Rows and columns of the seen classes alone, or of the others."""
-    columns = np.flatnonzero(seen == wanted)
-    rows = np.flatnonzero(seen[own] == wanted)
+    scores, own, seen = scored
+    columns, rows = np.flatnonzero(seen == wanted), np.flatnonzero(seen[own] == wanted)
     return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
 
 
@@ -182,28 +173,25 @@ def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rou
         return 1.0
 
     def loss(log_t: float) -> float:
-        T = spread * np.exp(log_t)
-        return float(np.mean([_negative_log_likelihood(scores / T, own) for scores, own in parts]))
+        losses = []
+        for scores, own in parts:
+            logits = scores / (spread * np.exp(log_t))
+            logits -= logits.max(axis=1, keepdims=True)
+            mine = np.take_along_axis(logits, own[:, None], axis=1)[:, 0]
+            losses.append(float(np.mean(np.log(np.exp(logits).sum(axis=1)) - mine)))
+        return float(np.mean(losses))
 
     within = {"xatol": 0.02 if rough else 1e-4}
     found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
     if not rough and found.x > np.log(RANGE[1]) - FLAT:
-        log.warning("%s", _flatness_reason(candidates, max(scores.shape[1] for scores, _ in parts)))
+        classes = max(scores.shape[1] for scores, _ in parts)
+        few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
+        log.warning(
+            "probabilities among %s classes will be nearly equal, though their order is right: %s",
+            "seen and unseen" if candidates == "mixed" else candidates,
+            few if classes < FEW_CANDIDATES else "on validation rows the scores mislead as often as they help",
+        )
     return float(spread * np.exp(found.x))
-
-
-def _flatness_reason(candidates: str, classes: int) -> str:
-    """Why probabilities will be nearly equal."""
-    few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
-    reason = few if classes < FEW_CANDIDATES else "on validation rows the scores mislead as often as they help"
-    candidates = "seen and unseen" if candidates == "mixed" else candidates
-    return f"probabilities among {candidates} classes will be nearly equal, though their order is right: {reason}"
-
-
-def _negative_log_likelihood(logits: NDArray[np.float64], own: NDArray[np.int64]) -> float:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    mine = np.take_along_axis(shifted, own[:, None], axis=1)[:, 0]
-    return float(np.mean(np.log(np.exp(shifted).sum(axis=1)) - mine))
 
 
 # What validation rows say about learning from a few examples and from unlabelled rows. The held-out classes of a fold
@@ -219,10 +207,11 @@ def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     shrinkage = tried if first is None else (float(first["shrinkage"]),)
     others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
     examples = {str(k): found for k, found in others.items() if found is not None}
+    densities = _row_densities(trials)
     return {
         "examples": examples,
         "wrong_weight": _choose_wrong_weight(some, examples),
-        "unlabelled": {"unseen": _try_unseen_rows(trials), "all": _try_all_rows(trials)},
+        "unlabelled": {"unseen": list(map(_best_zero_shot, densities)), "all": list(map(_best_generalised, densities))},
     }
 
 
@@ -235,11 +224,13 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     options: dict[tuple[float, float, float], list[float]] = {}
     for shrinkage, (trial, fold) in product(tried, list(zip(parts, drawn, strict=True))):
         turned = trial.with_shrinkage(shrinkage)
+        # The model's own crowding, and less: rows make up for a crowded place.
+        crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
         for rows in fold:
             assert rows is not None
             left = np.setdiff1d(np.arange(len(trial.own)), rows)
             taught = TaughtScores(turned, sum_rows(turned, rows, trial.own[rows]), left)
-            for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(trial)):
+            for weight, crowding in product(EXAMPLE_WEIGHTS, crowdings):
                 scores = taught.scores(weight, crowding, by_certainty=True)
                 options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
     best = max(options, key=lambda option: float(np.mean(options[option])))
@@ -248,10 +239,8 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
-        scores = TaughtScores(turned, sum_rows(turned, given, trial.own[given]), rows).scores(
-            weight, crowding, by_certainty=True
-        )
-        scored.append((scores, trial.own[rows], trial.seen))
+        taught = TaughtScores(turned, sum_rows(turned, given, trial.own[given]), rows)
+        scored.append((taught.scores(weight, crowding, by_certainty=True), trial.own[rows], trial.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
@@ -271,11 +260,6 @@ def sum_rows(trial: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.i
     member = np.zeros((len(trial.seen), len(rows)), np.float32)
     member[columns, np.arange(len(rows))] = 1
     return member @ trial.x[rows]
-
-
-def _crowding_values(trial: FewShotTrial) -> tuple[float, ...]:
-    """The model's own, and less: rows make up for a crowded place."""
-    return (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
 
 
 def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
@@ -299,9 +283,7 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any
         for against, found in accuracies.items():
             scores = TaughtScores(trial, -np.float32(against) * means, left).scores(weight, trial.crowding)
             found.append(trial.accuracy(scores, left))
-    if not accuracies[0.0]:
-        return 0.0
-    return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against]))))
+    return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against])))) if accuracies[0.0] else 0.0
 
 
 # Unlabelled rows that come later may be few, of some classes more than of others, and of some not at all. So settings
@@ -310,53 +292,39 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any
 # even, and do harm where it is not.
 
 
-def _try_unseen_rows(trials: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
-    """Rows of the held-out classes alone, for few rows of a class and for all there are."""
-    found = []
-    for thin in _row_densities(trials):
-        rows = float(np.mean([len(trial.new_rows) / len(trial.new) for trial in thin]))
-        found.append({"per_class": rows, **_best_zero_shot(thin)})
-    return found
-
-
-def _try_all_rows(trials: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
-    """Rows of all classes together, for few rows of a class and for all there are."""
-    found = []
-    for thin in _row_densities(trials):
-        rows = float(np.mean([len(trial.own) / len(trial.seen) for trial in thin]))
-        found.append({"per_class": rows, **_best_generalised(thin)})
-    return found
-
-
 def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
+    """From rows of held-out classes alone, the settings with the best mean gain in accuracy over the kinds of rows."""
     parts = [trial.select_held_out() for trial in trials]
     kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
     before = [{name: _accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
 
     @cache
     def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
-        pairs = zip(kinds, before, strict=True)
-        return np.array([np.mean([_accuracy_after(fold[one], how) - old[one] for one in names]) for fold, old in pairs])
+        found = []
+        for fold, old in zip(kinds, before, strict=True):
+            turned = [_whiten(fold[name], how) for name in names]
+            after = [_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
+            found.append(np.mean([new - old[name] for new, name in zip(after, names, strict=True)]))
+        return np.array(found)
 
     options = [
         AdaptationSettings(weight=weight, kappa=kappa, rounds=min(ROUNDS))
         for weight, kappa in product(ADAPTATION_WEIGHTS, KAPPAS)
     ]
     front = _try_front(options, _shrinkage_values(parts), lambda how: gains(how, ("even",)))
-    how, found = _best_option(
-        [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], lambda how: gains(how, tuple(kinds[0]))
-    )
+    longer, all_kinds = [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], tuple(kinds[0])
+    how = _sort_options(longer, lambda how: gains(how, all_kinds))[0]
     scored = []
     for trial, part in zip(trials, parts, strict=True):
         sums = np.zeros((len(trial.seen), trial.x.shape[1]), np.float32)
         sums[trial.new] = _whiten(part, how).adapt(how).sums
         scored.append((_whiten(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen))
-    return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
+    rows = [len(trial.new_rows) / len(trial.new) for trial in trials]
+    return _describe_adaptation(rows, how, gains(how, all_kinds), scored)
 
 
 def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """The settings with the best harmonic mean. While rows are shared out, seen classes are calibrated."""
+    """From rows of all classes, settings with the best H. While rows are shared out, seen classes are calibrated."""
     plain = [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in trials]
     constant, before = best_constant([row_margins(*one) for one in plain])
     options = [
@@ -372,14 +340,16 @@ def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     def gains(how: AdaptationSettings) -> Figures:
         return best_constant([row_margins(*one) for one in score(how)])[1] - before
 
-    how, found = _best_option(_try_front(options, _shrinkage_values(trials), gains), gains)
-    return {**asdict(how), **_summarise_gains(found), **fit_calibration(score(how), rough=True)}
+    how = _try_front(options, _shrinkage_values(trials), gains)[0]
+    return _describe_adaptation([len(trial.own) / len(trial.seen) for trial in trials], how, gains(how), score(how))
 
 
-def _accuracy_after(part: FewShotTrial, how: AdaptationSettings) -> float:
-    """Accuracy of these rows after adapting to them."""
-    turned = _whiten(part, how)
-    return _accuracy(turned, how.weight, how.crowding, turned.adapt(how).sums)
+def _describe_adaptation(
+    rows: Sequence[float], how: AdaptationSettings, gains: Figures, scored: Sequence[Scored]
+) -> dict[str, Any]:
+    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
+    figures = {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}
+    return {"per_class": float(np.mean(rows)), **asdict(how), **figures, **fit_calibration(scored, rough=True)}
 
 
 def _accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
@@ -403,16 +373,13 @@ def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
 def _row_densities(trials: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
     """The validation rows with few rows of a class, and with as many as there are or as fit."""
     most = min(int(np.bincount(trial.own).max()) for trial in trials)
-    many = min(_rows_within(trial) for trial in trials)
+    fitting = []
+    for trial in trials:
+        counts, rows = np.bincount(trial.own, minlength=len(trial.seen)), VALUES // trial.x.shape[1]
+        fitting.append(max((few for few in counts.tolist() if np.minimum(counts, few).sum() <= rows), default=1))
+    many = max(1, min(fitting))
     limits = (FEW_ROWS, many) if min(most, many) > 2 * FEW_ROWS else (many,)
     return [[thin_rows(trial, limit) for trial in trials] for limit in limits]
-
-
-def _rows_within(trial: FewShotTrial) -> int:
-    """Rows of each class, so that together they do not hold too many values."""
-    counts = np.sort(np.bincount(trial.own, minlength=len(trial.seen)))
-    rows = VALUES // trial.x.shape[1]
-    return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
 
 
 def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
@@ -430,8 +397,7 @@ def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
 def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
     own = trials[0].shrinkage
-    plain = float(np.ptp(trials[0].eigenvalues)) == 0.0
-    return (own,) if plain else (own, own / 2, own / 4)
+    return (own,) if float(np.ptp(trials[0].eigenvalues)) == 0.0 else (own, own / 2, own / 4)
 
 
 def _try_front(
@@ -449,16 +415,3 @@ def _sort_options(
     """Best first."""
     means = np.array([gains(option).mean() for option in options])
     return [options[place] for place in np.argsort(-means, kind="stable")]
-
-
-def _best_option(
-    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
-) -> tuple[AdaptationSettings, Figures]:
-    found = [gains(option) for option in options]
-    place = int(np.argmax([one.mean() for one in found]))
-    return options[place], found[place]
-
-
-def _summarise_gains(gains: Figures) -> dict[str, float]:
-    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
-    return {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}

@@ -116,26 +116,19 @@ def folds(
         raise ValueError(f"seen_share is {seen_share!r}: expected a number from 0 to below 1")
     if isinstance(source, Dataset):
         trainval = source.parts["trainval"]
-        y = source.y[trainval]
-        own = _dataset_folds(source, trainval)
+        y, names = source.y[trainval], fold_names(source.parts)
+        position = np.full(len(source.y), -1, dtype=np.int64)
+        position[trainval] = np.arange(len(trainval))
+        pairs = [(position[source.parts[f"{name}_train"]], position[source.parts[f"{name}_val"]]) for name in names]
     else:
-        y, own = to_labels(source, "y"), []
+        y, pairs = to_labels(source, "y"), []
         if not len(y):
             raise ValueError("folds of no rows: expected the labels of the training rows")
     codes = np.unique(y, return_inverse=True)[1]
-    pairs = own
-    if not own:
+    if not pairs:
         masks = [np.isin(codes, held) for held in _hold_out_classes(int(codes.max()) + 1, n_folds, seed)]
         pairs = [(np.flatnonzero(~held), np.flatnonzero(held)) for held in masks]
     return [_make_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
-
-
-def _dataset_folds(data: Dataset, trainval: Rows) -> list[tuple[Rows, Rows]]:
-    """(train, val) positions within trainval of each fold that the dataset has, by number."""
-    position = np.full(len(data.y), -1, dtype=np.int64)
-    position[trainval] = np.arange(len(trainval))
-    names = fold_names(data.parts)
-    return [(position[data.parts[f"{name}_train"]], position[data.parts[f"{name}_val"]]) for name in names]
 
 
 def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[Rows]:
@@ -179,11 +172,10 @@ class FoldData:
     transformed: tuple[tuple[Any, Any], ...] = ()
 
     def training(self, fold: int) -> Any:
-        """The rows that a fold trains on."""
         return self.transformed[fold][0] if self.transformed else take_rows(self.X, self.folds[fold].train)
 
     def validation(self, fold: int) -> Any:
-        """The rows that it validates on: those of trained classes, then those of held-out ones."""
+        """The rows of trained classes, then those of held-out ones."""
         return self.transformed[fold][1] if self.transformed else take_rows(self.X, self.folds[fold].validation)
 
 
@@ -223,7 +215,6 @@ def prepare_fold_data(
 
 
 def check_seen(folds: Sequence[Fold]) -> None:
-    """Refuse folds that cannot compare seen with unseen classes."""
     if not all(len(fold.val_seen) for fold in folds):
         raise TooFewRows(
             "a fold has no val_seen rows, so it cannot compare seen with unseen classes: every class has a single "

@@ -25,10 +25,10 @@ from zskl._validation import suggest
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
 from zskl.methods import prefix_settings
-from zskl.metrics.seen_unseen import row_margins
+from zskl.metrics import row_margins
 from zskl.selection.calibration import Scored, fit_temperature
 from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds
-from zskl.selection.grid import Bounds, Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
+from zskl.selection.grid import Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
 from zskl.selection.grid_search import (
     FoldScorer,
     Outcomes,
@@ -45,32 +45,34 @@ from zskl.training.solver import DivergenceError
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
+Case = tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]  # a setting of transformers, grids of the last step
 SearchLast = Callable[[FoldData, Grid, SearchOptions], Search]  # the search of a last step
 SHARES = {2: 10, 3: 6}  # members → into how many parts the weight is divided; of more members into MANY
 MANY = 4
 OWN = ("weights", "member_temperatures")  # settings of the committee itself that a grid may name
 
 
-@dataclass(frozen=True)
-class TransformerSetting:
-    """One setting of the transformers, and the grids of the last step that go with it."""
-
-    setting: Mapping[str, Any]
-    grids: Sequence[Mapping[str, Any]]
-
-
 def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search_last: SearchLast) -> Search:
     """The searches of the last step for all settings of the transformers, as one."""
     pipeline, last = shared.estimator, shared.estimator.steps[-1][0]
     cases = _transformer_settings(grid, pipeline)
-    bounds, report = _pipeline_bounds(options.extend, pipeline), options.report
-    default = _find_default_transformers(cases, pipeline) if options.with_default else None
-    if options.with_default and default is None:
-        cases, default = [*cases, _default_transformers(cases, pipeline)], len(cases)
+    for name in options.extend or ():
+        if not str(name).startswith(f"{last}__"):
+            raise ValueError(
+                f"extend names {name!r}: expected a setting of the last step, such as {_example_step(pipeline)!r}"
+            )
+    bounds = {name.removeprefix(f"{last}__"): ends for name, ends in (options.extend or {}).items()}
+    report = options.report
+    default = None
+    if options.with_default:
+        own = _spell_pipeline(pipeline)
+        spelled = (_spell_pipeline(clone_with_settings(pipeline, setting)) for setting, _ in cases)
+        default = next((place for place, one in enumerate(spelled) if one == own), len(cases))
+        cases += [_default_transformers(cases, pipeline)] if default == len(cases) else []
     ranker = last_step(pipeline)
     # A bad value is refused before any work; the search of a committee does so itself.
-    for case in cases if not isinstance(ranker, Committee) else ():
-        expand_grid(case.grids, ranker)
+    for _, grids in cases if not isinstance(ranker, Committee) else ():
+        expand_grid(grids, ranker)
     found: list[Search] = []
     before = made = 0
 
@@ -81,22 +83,22 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
         # The searches to come are taken to be as long as this one.
         report(before + done, before + runs * (len(cases) - len(found)))
 
-    for place, case in enumerate(cases):
+    for place, (setting, grids) in enumerate(cases):
         before = made
-        part = transform_folds(replace(shared, estimator=clone_with_settings(pipeline, case.setting)))
+        part = transform_folds(replace(shared, estimator=clone_with_settings(pipeline, setting)))
         told = None if report is None else report_part
         mine = replace(options, report=told, extend=bounds, with_default=place == default)
-        found.append(search_last(part, case.grids, mine))
+        found.append(search_last(part, grids, mine))
     return replace(_merge_searches(cases, found, last, default), keeps_default=options.with_default)
 
 
-def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[TransformerSetting]:
+def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Case]:
     """The settings of the transformers in a grid, each once."""
     if not isinstance(grid, Iterable):
         raise ValueError(f"grid is {grid!r}: expected a mapping from step__parameter to values, or a list of mappings")
     known, last = pipeline.get_params(), pipeline.steps[-1][0]
     steps = {name for name, _ in pipeline.steps[:-1]}
-    found: dict[str, TransformerSetting] = {}
+    found: dict[str, Case] = {}
     for part in [grid] if isinstance(grid, Mapping) else list(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"the grid holds {part!r}: expected mappings from step__parameter to values")
@@ -115,31 +117,14 @@ def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[TransformerSet
             else:
                 ours[name] = setting_values(name, values)
         for setting in combine_values(ours):
-            case = found.get(repr(setting), TransformerSetting(setting, ()))
-            found[repr(setting)] = replace(case, grids=(*case.grids, theirs))
+            _, grids = found.get(repr(setting), (setting, ()))
+            found[repr(setting)] = setting, (*grids, theirs)
     return list(found.values())
-
-
-def _pipeline_bounds(extend: Bounds | None, pipeline: Pipeline) -> Bounds:
-    last = pipeline.steps[-1][0]
-    for name in extend or ():
-        if not str(name).startswith(f"{last}__"):
-            raise ValueError(
-                f"extend names {name!r}: expected a setting of the last step, such as {_example_step(pipeline)!r}"
-            )
-    return {name.removeprefix(f"{last}__"): ends for name, ends in (extend or {}).items()}
 
 
 def _example_step(pipeline: Pipeline) -> str:
     last = pipeline.steps[-1][0]
     return next(str(one) for one in pipeline.get_params() if one.startswith(f"{last}__"))
-
-
-def _find_default_transformers(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> int | None:
-    """The place of the setting that changes nothing of the transformers."""
-    own = _spell_pipeline(pipeline)
-    same = (k for k, case in enumerate(cases) if _spell_pipeline(clone_with_settings(pipeline, case.setting)) == own)
-    return next(same, None)
 
 
 def _spell_pipeline(pipeline: Pipeline) -> str:
@@ -150,17 +135,15 @@ def _spell_pipeline(pipeline: Pipeline) -> str:
     return spell_params({name: value for name, value in (settings | kinds).items() if name != "steps"})
 
 
-def _default_transformers(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> TransformerSetting:
+def _default_transformers(cases: Sequence[Case], pipeline: Pipeline) -> Case:
     """The pipeline as it is, under the names of the grid."""
     known, last = pipeline.get_params(), last_step(pipeline).get_params()
-    setting = {name: known[name] for case in cases for name in case.setting}
-    names = [name for case in cases for part in case.grids for name in part]
-    return TransformerSetting(setting, ({name: [last[name]] for name in names if last[name] is not None},))
+    names = [name for _, grids in cases for part in grids for name in part]
+    grid = {name: [last[name]] for name in names if last[name] is not None}
+    return {name: known[name] for setting, _ in cases for name in setting}, (grid,)
 
 
-def _merge_searches(
-    cases: Sequence[TransformerSetting], found: Sequence[Search], last: str, default: int | None
-) -> Search:
+def _merge_searches(cases: Sequence[Case], found: Sequence[Search], last: str, default: int | None) -> Search:
     """All settings of all searches, those beyond the grid last."""
     pairs = [(k, place) for k, one in enumerate(found) for place in range(len(one.settings))]
     order = sorted(pairs, key=lambda pair: pair[1] >= len(found[pair[0]].settings) - found[pair[0]].extended)
@@ -170,7 +153,7 @@ def _merge_searches(
         name: np.array([getattr(found[k], name)[place] for k, place in order]) for name in FIGURES
     }
     return Search(
-        settings=tuple({**cases[k].setting, **prefix_settings(last, found[k].settings[place])} for k, place in order),
+        settings=tuple({**cases[k][0], **prefix_settings(last, found[k].settings[place])} for k, place in order),
         folds=found[0].folds,
         **figures,
         diverged={at[k, place]: step for k, one in enumerate(found) for place, step in one.diverged.items()},
@@ -238,7 +221,9 @@ def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Sear
     defaults = {name: default for name, (_, default) in candidates.items() if default is not None}
     compared = len(defaults) == len(candidates)
     if compared:
-        add(defaults, *_default_mixture(committee))
+        numbers = zip(committee._member_weights().tolist(), committee._member_temperatures().tolist(), strict=True)
+        pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._member_pairs()]
+        add(defaults, [weight for weight, _ in pairs], [heat for _, heat in pairs])
     judged = replace(judge_settings(settings, shared.folds, found), edges=edges, keeps_default=options.with_default)
     return replace(judged, default=len(settings) - 1) if compared else judged
 
@@ -273,10 +258,7 @@ def divide_grid(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]],
 def _member_candidates(
     planned: SearchPlan, name: str, runs: dict[str, int], options: SearchOptions
 ) -> tuple[list[MemberSetting], MemberSetting | None]:
-    """The settings of a member that go on: the best by either figure; and its own one, if asked for and if it can be.
-
-    `runs` counts those of every member.
-    """
+    """The settings of a member that go on: the best by either figure; and its own one, if asked for and possible."""
     before = sum(list(runs.values())[: list(runs).index(name)])
 
     def report_member(done: int, own: int) -> None:
@@ -315,9 +297,8 @@ def _member_candidates(
 def _score_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
     """Scores of a fold's validation rows by a model fitted on its training rows; None if it diverges."""
     model, fold = task
-    rows = shared.folds[fold].train
     try:
-        fitted = clone(model).fit(shared.training(fold), shared.y[rows], shared.table)
+        fitted = clone(model).fit(shared.training(fold), shared.y[shared.folds[fold].train], shared.table)
     except DivergenceError:
         return None
     scorer = FoldScorer(shared, fold)
@@ -348,22 +329,9 @@ def _list_mixtures(
     return [list(map(float, one)) for one in weights or drawn], [list(map(float, one)) for one in heat or fitted]
 
 
-def _default_mixture(committee: Committee) -> tuple[list[float], list[float]]:
-    """Weights and temperatures of the committee as it is, with a number for every member, dropped ones too."""
-    numbers = zip(committee._member_weights().tolist(), committee._member_temperatures().tolist(), strict=True)
-    pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._member_pairs()]
-    return [weight for weight, _ in pairs], [heat for _, heat in pairs]
-
-
 def _list_shares(names: Sequence[str]) -> list[dict[str, float]]:
     """All ways to divide a weight of 1 so that every member has a share."""
     parts = SHARES.get(len(names), max(MANY, len(names)))
-    if len(names) == 1:
-        return [{names[0]: 1.0}]
-    found = []
-    for some in product(range(1, parts), repeat=len(names) - 1):
-        left = parts - sum(some)
-        if left >= 1:
-            shares: NDArray[np.float64] = np.array([*some, left]) / parts
-            found.append(dict(zip(names, np.round(shares, 4).tolist(), strict=True)))
-    return found
+    ways = [some for some in product(range(1, parts), repeat=len(names) - 1) if sum(some) < parts]
+    shares: NDArray[np.float64] = np.round([np.array([*some, parts - sum(some)]) / parts for some in ways], 4)
+    return [dict(zip(names, one, strict=True)) for one in shares.tolist()]

@@ -24,10 +24,7 @@ ROUNDING = 1e-9  # values that differ by less, of their size, are the same: 0.3 
 
 
 def expand_grid(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
-    """Every setting of a grid: all combinations of a mapping from names to values, or those of each mapping in a list.
-
-    A single value needs no list: {"sigma": 0.8} means {"sigma": [0.8]}.
-    """
+    """Every setting of a grid, each once. A single value needs no list: {"sigma": 0.8} means {"sigma": [0.8]}."""
     if not isinstance(grid, Iterable):
         raise ValueError(
             f"grid is {grid!r}: expected a mapping from a setting's name to its values, or a list of mappings"
@@ -53,7 +50,6 @@ def expand_grid(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any
 
 
 def setting_values(name: str, values: Any) -> list[Any]:
-    """The values of one setting in a grid, as a list."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         return [values]
     found = list(values)
@@ -140,7 +136,6 @@ class Edge:
 
 
 def check_bounds(extend: Any, estimator: ZeroShotClassifier) -> Bounds:
-    """Bounds as numbers by name; None has none."""
     if extend is None:
         return {}
     if not isinstance(extend, Mapping):
@@ -163,7 +158,6 @@ def check_bounds(extend: Any, estimator: ZeroShotClassifier) -> Bounds:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value can be at an edge."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -188,12 +182,6 @@ def next_value(values: Sequence[float], value: float, side: str, bounds: tuple[f
     return float(min(rounded, limit) if up else max(rounded, limit))
 
 
-def _match_type(ends: tuple[float, float], values: Sequence[float]) -> tuple[float, float]:
-    """Bounds of the same kind as the values."""
-    low, high = ends
-    return (math.ceil(low), math.floor(high)) if _are_whole(values) else (float(low), float(high))
-
-
 def _at_most(value: float, end: float) -> bool:
     """value ≤ end, but for rounding."""
     return value <= end or math.isclose(value, end, rel_tol=ROUNDING)
@@ -212,8 +200,7 @@ def _are_whole(values: Sequence[float]) -> bool:
 class GridRange:
     """How far the numbers of a grid go, and how far they may.
 
-    A choice at the edge of what was tried says only that the best value may lie beyond. So the grid is continued there
-    by its own step, until the choice is inside or a bound is reached.
+    A choice at the edge of what was tried says only that the best value may lie beyond: there the grid goes on.
     """
 
     def __init__(self, estimator: ZeroShotClassifier, settings: Sequence[Setting], bounds: Bounds) -> None:
@@ -222,10 +209,13 @@ class GridRange:
         found = {name: [setting[name] for setting in settings if name in setting] for name in names}
         numbers = {name: _distinct_values(values) for name, values in found.items() if all(map(is_number, values))}
         self.values = {name: values for name, values in numbers.items() if len(values) > 1}  # rising
-        self.bounds = {name: _match_type(bounds[name], own) for name, own in self.values.items() if name in bounds}
-        for name, ends in self.bounds.items():
-            for end in ends:
-                check_grid(estimator, {**settings[0], name: end})
+        self.bounds: dict[str, tuple[float, float]] = {}
+        for name, own in self.values.items():
+            if name in bounds:
+                low, high = bounds[name]
+                self.bounds[name] = (math.ceil(low), math.floor(high)) if _are_whole(own) else (float(low), float(high))
+                for end in self.bounds[name]:
+                    check_grid(estimator, {**settings[0], name: end})
         # A stack on a GPU serves more settings than a fit on a CPU, but must not try more.
         on_any_device = copy_with_setting(estimator, {"device": None}) if hasattr(estimator, "device") else estimator
         self.free = on_any_device._free_settings(np.empty((0, 0)))
@@ -237,10 +227,7 @@ class GridRange:
         return {place: edges for place, edges in found.items() if edges}
 
     def next_settings(self, settings: Sequence[Setting], places: Sequence[int]) -> list[dict[str, Any]]:
-        """The settings at these places one step further in each number that is at an edge.
-
-        The values of each other free setting come along: the same fit serves them.
-        """
+        """One step further in each number at an edge, with all values of other free settings: one fit serves them."""
         tried, effects = self._tried_ends(settings), set(map(self._effect, settings))
         new: dict[str, dict[str, Any]] = {}
         for place in dict.fromkeys(places):
@@ -280,7 +267,6 @@ class GridRange:
                 yield Edge(name, value, SIDES[1], high if _at_most(high, value) else None)
 
     def _matters(self, setting: Setting, name: str, other: float) -> bool:
-        """Whether another value of a name changes anything beside the other settings."""
         return self._effect(setting) != self._effect({**setting, name: other})
 
     def _effect(self, setting: Setting) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from zskl import engines
+from zskl import engines, metrics
 from zskl._arrays import Array, is_torch, runs_on_gpu, to_numpy
 from zskl.engines import Engine
 from zskl.estimators._candidates import Question, choose_candidates
@@ -31,8 +31,7 @@ from zskl.estimators._class_means_scores import CrowdingScores
 from zskl.estimators._inputs import check_features
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import StackMoment, ZeroShotKernelClassifier
-from zskl.metrics import seen_unseen
-from zskl.metrics.seen_unseen import Margins
+from zskl.metrics import Margins, best_constant
 from zskl.selection.class_folds import FoldData
 from zskl.selection.grid import (
     Bounds,
@@ -88,29 +87,18 @@ class SearchPlan:
         """The runs of settings beyond the grid."""
         return replace(self, settings=tuple(settings), tasks=_make_tasks(self.shared, settings), default=None)
 
-    def restrict(self, folds: Sequence[int], places: Sequence[int]) -> SearchPlan:
-        """The runs of some settings on some folds."""
-        return replace(self, tasks=_make_tasks(self.shared, self.settings, folds, places))
-
 
 def plan_search(
-    shared: FoldData,
-    grid: Grid,
-    extend: Bounds | None = None,
-    with_default: bool = False,
-    halving: bool | None = False,
+    shared: FoldData, grid: Grid, extend: Bounds | None = None, with_default: bool = False, halving: bool | None = False
 ) -> SearchPlan:
-    """Refuse what is wrong with a grid and with bounds before any work is done.
-
-    `with_default` tries the estimator's own setting too, last, unless it is in the grid, and keeps it unless another is
-    clearly better (`prefer_default`). With `halving` only the runs that the first fold finds promising go on to
-    the others; None does so where it is sensible.
-    """
+    """Refuse what is wrong with a grid and with bounds before any work; the options are those of `selection.search`."""
     estimator = shared.estimator
     bounds = check_bounds(extend, estimator)
     settings = applicable_settings(expand_grid(grid, estimator), estimator, shared)
     reach = GridRange(estimator, settings, bounds)
-    default = _find_default(settings, estimator)
+    own = spell_params(estimator._effective_settings())
+    effects = (spell_params(copy_with_setting(estimator, setting)._effective_settings()) for setting in settings)
+    default = next((place for place, effect in enumerate(effects) if effect == own), None)
     if default is None and with_default and can_be_fitted(shared):
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
@@ -120,13 +108,6 @@ def plan_search(
         held = np.unique(shared.y[shared.folds[0].val_unseen])
         halving = isinstance(estimator, ZeroShotKernelClassifier) and len(held) >= ENOUGH_CLASSES
     return SearchPlan(shared, tuple(settings), _make_tasks(shared, settings), reach, default, with_default, halving)
-
-
-def _find_default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
-    """The place of the setting that changes nothing of the estimator."""
-    own = spell_params(estimator._effective_settings())
-    effects = (spell_params(copy_with_setting(estimator, setting)._effective_settings()) for setting in settings)
-    return next((place for place, effect in enumerate(effects) if effect == own), None)
 
 
 def spell_params(params: Mapping[str, Any]) -> str:
@@ -140,7 +121,6 @@ def spell_params(params: Mapping[str, Any]) -> str:
 
 
 def can_be_fitted(shared: FoldData) -> bool:
-    """Whether the estimator could be fitted as it is."""
     try:
         check_grid(shared.estimator, {})
     except ValueError:
@@ -209,7 +189,7 @@ def search_grid(planned: SearchPlan, engine: Engine | None = None, report: Repor
             return judge_settings(part.settings, shared.folds, run(part))
         found = search_by_halving(
             *(part.settings, shared.estimator._free_settings(shared.X), len(shared.folds)),
-            *(lambda *some: run(part.restrict(*some)), part.default),
+            *(lambda *some: run(replace(part, tasks=_make_tasks(shared, part.settings, *some))), part.default),
             None if before is None else [first[place] for place in chosen_places(before)],
         )
         judged = judge_settings(part.settings, shared.folds, found)
@@ -243,7 +223,6 @@ def chosen_places(found: Search) -> list[int]:
 
 
 def examine_settings(planned: SearchPlan, engine: Engine | None = None, report: Report | None = None) -> Outcomes:
-    """What came of each place on each fold: its margins, or the step of divergence."""
     shared, tasks = planned.shared, planned.tasks
     found: Outcomes = {}
     on_gpu = runs_on_gpu(shared.X, getattr(shared.estimator, "device", None))
@@ -283,9 +262,8 @@ def run_task(shared: FoldData, task: FoldTask) -> list[tuple[int, Outcome]]:
         found[place] = model.step if isinstance(model, DivergenceError) else scorer.margins(model, executor)
 
     y = shared.y[shared.folds[task.fold].train]
-    estimator = clone(shared.estimator)
     with ThreadPoolExecutor(1) as executor:  # which starts no thread before its first job
-        estimator._fit_together(task.settings, shared.training(task.fold), y, shared.table, visit)
+        clone(shared.estimator)._fit_together(task.settings, shared.training(task.fold), y, shared.table, visit)
     ended = {place: one.result() if isinstance(one, Future) else one for place, one in found.items()}
     return sorted(ended.items(), key=lambda item: item[0])
 
@@ -300,17 +278,16 @@ class FoldScorer:
         self.table = shared.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, shared.y[part.train])  # (c,)
-        self.shares = seen_unseen.row_shares(self.own, self.is_seen)
+        self.shares = metrics.row_shares(self.own, self.is_seen)
         self._prepared: tuple[Array, Question] | None = None
-        self._sides: seen_unseen.Sides | None = None
+        self._sides: metrics.Sides | None = None
         self._stack: tuple[Stack, Future[NDArray[Any]]] | None = None
 
     def margins(self, model: ZeroShotClassifier, executor: Executor) -> Outcome | Future[Outcome]:
-        """The margins of a model, or the step at which it diverged. A device scores the models of a stack in one pass,
-        and goes on while a thread fetches and sorts what it has found."""
+        """A device scores the models of a stack in one pass, and goes on while a thread fetches and sorts results."""
         scaled, question = self._question(model)
         if self._sides is None:
-            self._sides = seen_unseen.Sides(self.own, self.is_seen, scaled)
+            self._sides = metrics.Sides(self.own, self.is_seen, scaled)
         stacked: tuple[Stack, int] | None = getattr(model, "_member", None)
         if stacked is not None and is_torch(scaled):
             stack, k = stacked
@@ -319,16 +296,16 @@ class FoldScorer:
                 self._stack = stack, executor.submit(to_numpy, best)
             fetched = self._stack[1]
             return executor.submit(lambda: self._margins(fetched.result()[:, k], 0))
-        found = seen_unseen.best_scores(model._candidate_scorer(question)(scaled), self._sides)
+        found = metrics.best_scores(model._candidate_scorer(question)(scaled), self._sides)
         diverged = getattr(model, "diverged_", None) or 0
         if is_torch(found):
             return executor.submit(lambda: self._margins(to_numpy(found), diverged))
         return self._margins(to_numpy(found), diverged)
 
     def _margins(self, found: NDArray[Any], diverged: int) -> Outcome:
-        """From the best scores (4, n) of the rows."""
-        gap, largest, right, finite = seen_unseen.gaps_from_best(found)
-        return seen_unseen.sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
+        """From `best_scores` (4, n)."""
+        gap, largest, right, finite = metrics.gaps_from_best(found)
+        return metrics.sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._prepared is None:
@@ -358,12 +335,12 @@ def search_by_halving(
     always: int | None = None,
     rivals: Sequence[Outcome] | None = None,
 ) -> Outcomes:
-    """What came of the settings on the folds that they were tried on.
+    """What came of the settings on the folds that they were tried on; those of one run differ in `free` names.
 
-    Settings of one run differ in `free` names. Where numbers of epochs are free, runs are those of the CPU on every
-    device, so that the same ones go on. The run of the place `always` does. With `rivals`, what came of the present
-    choices on the first fold, every run that none of them beats there does.
+    The run of the place `always` goes on, and with `rivals`, what came of the present choices on the first fold, every
+    run that none of them beats there.
     """
+    # Where numbers of epochs are free, runs are those of the CPU on every device, so that the same ones go on.
     runs = group_settings(settings, ("epochs",) if "epochs" in free else free)
     found: Outcomes = {}
     if rivals is None and (short := _shortest_runs(settings, runs)):
@@ -376,8 +353,7 @@ def search_by_halving(
     else:
         kept = runs
     left = sorted(place for one in runs if one in kept or always in one for place in one if (place, 0) not in found)
-    if left:
-        found |= run([0], left)
+    found |= run([0], left) if left else {}
     kept = _best_runs(kept, found, KEPT_RUNS) if rivals is None else _unbeaten_runs(runs, found, rivals)
     going = sorted(place for one in runs if one in kept or always in one for place in one)
     return found | run(range(1, folds), going) if going and folds > 1 else found
@@ -393,19 +369,14 @@ def _shortest_runs(settings: Sequence[Mapping[str, Any]], runs: Sequence[Sequenc
     return sorted(shortest) if len(runs) > LONG_RUNS and many >= LONGER * few > 0 else []
 
 
-def _best_runs(runs: Iterable[list[int]], found: Mapping[tuple[int, int], Outcome], count: int) -> list[list[int]]:
+def _best_runs(runs: Iterable[list[int]], found: Outcomes, count: int) -> list[list[int]]:
     """As many of the runs as `count`, by each figure on the first fold; none of those that diverged."""
     sound = [(one, figures) for one in runs if (figures := _best_figures(found.get((place, 0)) for place in one))]
-    chosen = set()
-    for k in range(2):
-        order = sorted(range(len(sound)), key=lambda number: -sound[number][1][k])
-        chosen |= set(order[:count])
-    return [sound[number][0] for number in sorted(chosen)]
+    orders = [sorted(range(len(sound)), key=lambda number: -sound[number][1][k])[:count] for k in range(2)]
+    return [sound[number][0] for number in sorted({*orders[0], *orders[1]})]
 
 
-def _unbeaten_runs(
-    runs: Iterable[list[int]], found: Mapping[tuple[int, int], Outcome], rivals: Sequence[Outcome]
-) -> list[list[int]]:
+def _unbeaten_runs(runs: Iterable[list[int]], found: Outcomes, rivals: Sequence[Outcome]) -> list[list[int]]:
     """The runs with a setting that is better on the first fold than all rivals, by either figure."""
     theirs = _best_figures(rivals) or (-np.inf, -np.inf)
     mine = [(one, _best_figures(found.get((place, 0)) for place in one)) for one in runs]
@@ -414,7 +385,5 @@ def _unbeaten_runs(
 
 def _best_figures(answers: Iterable[Outcome | None]) -> tuple[float, float] | None:
     """The highest zero-shot accuracy and the highest harmonic mean of some settings on a fold; None if all diverged."""
-    parts = [part for part in answers if isinstance(part, Margins)]
-    if not parts:
-        return None
-    return max(part.zsl for part in parts), max(float(seen_unseen.best_constant([part])[1][0]) for part in parts)
+    both = [(part.zsl, float(best_constant([part])[1][0])) for part in answers if isinstance(part, Margins)]
+    return (max(zsl for zsl, _ in both), max(harmonic for _, harmonic in both)) if both else None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl._validation import check_option
-from zskl.metrics.seen_unseen import Margins, best_constant, harmonic_means
+from zskl.metrics import Margins, best_constant, harmonic_means
 from zskl.selection.class_folds import Fold, check_seen
 from zskl.selection.grid import Edge
 
@@ -310,9 +310,7 @@ class Search:
 
 
 def judge_settings(
-    settings: Sequence[Mapping[str, Any]],
-    folds: Sequence[Fold],
-    found: Mapping[tuple[int, int], Margins | int],
+    settings: Sequence[Mapping[str, Any]], folds: Sequence[Fold], found: Mapping[tuple[int, int], Margins | int]
 ) -> Search:
     """All figures, from the margins (or the step of divergence) of each place on each fold it was tried on."""
     shape = (len(settings), len(folds))
@@ -364,9 +362,7 @@ def difference_from_default(scores: NDArray[np.float64], default: NDArray[np.flo
     """Mean and spread over folds of scores (F,) less those of the default (F,); None where one of both diverged."""
     if not (np.isfinite(scores).all() and np.isfinite(default).all()):
         return None
-    apart = scores - default
-    spread = float(apart.std(ddof=1)) if len(apart) > 1 else 0.0
-    return round(float(apart.mean()), ROUNDING), round(spread, ROUNDING)
+    return round(float((scores - default).mean()), ROUNDING), round(_spread(scores - default), ROUNDING)
 
 
 def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -294,24 +295,25 @@ def tune(
     if scoring == "gzsl":
         check_seen(shared.folds)
     _warn_of_few_classes(shared)
-    searching, fitting = (ProgressBar("search"), ProgressBar("fit")) if progress else (None, None)
 
     def report_runs(done: int, runs: int) -> None:
         if report is not None:
             report(done, runs)
-        if searching is not None:
+        if progress:
             searching(done, runs)
 
-    try:
+    with closing(ProgressBar("search")) as searching, closing(ProgressBar("fit")) as fitting:
         found = _run_search(shared, grid, SearchOptions(runner, report_runs, extend, True, halving))
-        model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
-    finally:
-        for one in filter(None, (searching, fitting)):
-            one.close()
+        model, choice = refit(estimator, found, scoring, X, y, signatures, fitting if progress else None, runner)
     if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
         log.warning("all settings but the default diverged: search lower learning rates")
     if choice.wide:
-        log.warning("%s", _unsteadiness_note(choice))
+        words = {"seen": "seen accuracy", "gzsl": "H at the best constant"}
+        parts = [(words[name], [100 * value for value in choice.figures[name]]) for name in choice.wide]
+        log.warning(
+            "the chosen setting has %s on the validation folds: its figures on other classes are a matter of luck",
+            " and ".join(f"{word} from {min(values):.1f} to {max(values):.1f} %" for word, values in parts),
+        )
     return Tuned(
         scoring,
         found.settings,
@@ -327,13 +329,6 @@ def tune(
         choice.figures,
         choice.against_default,
     )
-
-
-def _unsteadiness_note(choice: Choice) -> str:
-    words = {"seen": "seen accuracy", "gzsl": "H at the best constant"}
-    parts = [(words[name], [100 * value for value in choice.figures[name]]) for name in choice.wide]
-    ranges = " and ".join(f"{word} from {min(values):.1f} to {max(values):.1f} %" for word, values in parts)
-    return f"the chosen setting has {ranges} on the validation folds: its figures on other classes are a matter of luck"
 
 
 def refit(
@@ -408,10 +403,7 @@ def refit(
 
 
 def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
-    """Grid and bounds of the method whose settings the estimator has; nested names in a pipeline and a committee.
-
-    A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
-    """
+    """Grid and bounds of the method whose settings the estimator has; nested names in a pipeline and a committee."""
     if is_pipeline(estimator):
         name, last = estimator.steps[-1]
         grid, bounds = default_grid_of(last)
@@ -424,6 +416,7 @@ def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         return nest_grids({name: grid for name, (grid, _) in members.items()}), ends
     method = methods.method_of(estimator)
     if method is not None:
+        # A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
         own = getattr(estimator, BATCH_SIZE, None) == getattr(method.estimator(), BATCH_SIZE, None)
         return method.grid if own else tuple(drop_fixed_settings(method.grid, {BATCH_SIZE})), method.bounds
     kind = type(estimator)

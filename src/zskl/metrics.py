@@ -1,7 +1,7 @@
-"""Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
+"""Scores of zero-shot predictions, and three numbers about kernels and projections: pure functions of arrays.
 
-Every row is reduced to its gap, its best seen score minus its best unseen score, where the scores are: on a device too.
-Sorting the gaps gives all that can happen, so accuracies are exact for every constant, and so is the best constant.
+Accuracies are fractions between 0 and 1 and are averaged over classes, so that a large class counts no more than a
+small one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,235 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl._arrays import Array, convert_like, is_torch, namespace, to_numpy
+from zskl._validation import to_plain
+
+__all__ = [
+    "Curve",
+    "alignment",
+    "coverage_accuracy",
+    "expected_calibration_error",
+    "harmonic_mean",
+    "incoherence",
+    "mean_per_class_accuracy",
+    "per_class_accuracy",
+    "polarisation",
+    "seen_unseen_curve",
+    "wrong_answers",
+]
 
 Floats = NDArray[np.float64]
+
+
+def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]:
+    """Share of right answers among the rows of each class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The class of each row.
+    y_pred : array-like of shape (n_samples,)
+        The answer for each row.
+
+    Returns
+    -------
+    dict
+        From each class that has rows to its accuracy, between 0 and 1, in sorted order of the classes.
+
+    Examples
+    --------
+    >>> from zskl.metrics import per_class_accuracy
+    >>> per_class_accuracy(["ant", "ant", "bee"], ["ant", "bee", "bee"])
+    {'ant': 0.5, 'bee': 1.0}
+    """
+    true, predicted = _check_pairs(y_true, y_pred)
+    labels, codes = np.unique(true, return_inverse=True)
+    accuracy = np.bincount(codes, weights=true == predicted) / np.bincount(codes)
+    return dict(zip((to_plain(label) for label in labels), accuracy.tolist(), strict=True))
+
+
+def mean_per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Mean of the accuracies of the classes, so that a large class counts no more than a small one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The class of each row.
+    y_pred : array-like of shape (n_samples,)
+        The answer for each row.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+
+    Examples
+    --------
+    >>> from zskl.metrics import mean_per_class_accuracy
+    >>> mean_per_class_accuracy(["ant", "ant", "bee"], ["ant", "bee", "bee"])
+    0.75
+    """
+    return float(np.mean(list(per_class_accuracy(y_true, y_pred).values())))
+
+
+def harmonic_mean(seen: float, unseen: float) -> float:
+    """Harmonic mean H = 2 · seen · unseen / (seen + unseen) of two accuracies (Eq. 14 of the paper).
+
+    Parameters
+    ----------
+    seen : float
+        Accuracy on rows of seen classes, those with training rows.
+    unseen : float
+        Accuracy on rows of unseen classes, those known only by a description.
+
+    Returns
+    -------
+    float
+        The harmonic mean; 0 where both are 0.
+
+    Examples
+    --------
+    >>> from zskl.metrics import harmonic_mean
+    >>> round(harmonic_mean(0.8, 0.2), 4)
+    0.32
+    """
+    for name, value in (("seen", seen), ("unseen", unseen)):
+        if not 0 <= value < np.inf:
+            raise ValueError(f"{name} is {value}: expected an accuracy, a finite number of at least 0")
+    return float(harmonic_means(np.asarray(seen, np.float64), np.asarray(unseen, np.float64)))
+
+
+def wrong_answers(true: ArrayLike, predicted: ArrayLike, most: int = 3) -> dict[Any, tuple[tuple[Any, float], ...]]:
+    """Classes that the rows of each class were mistaken for.
+
+    Parameters
+    ----------
+    true : array-like of shape (n_samples,)
+        The class of each row.
+    predicted : array-like of shape (n_samples,)
+        The answer for each row.
+    most : int, default=3
+        How many wrong answers to give for each class.
+
+    Returns
+    -------
+    dict
+        From each class to pairs (wrong answer, share of the class's rows), largest share first.
+
+    Examples
+    --------
+    >>> from zskl.metrics import wrong_answers
+    >>> wrong_answers(["ant", "ant", "bee"], ["ant", "bee", "bee"])
+    {'ant': (('bee', 0.5),), 'bee': ()}
+    """
+    t, p = np.asarray(true), np.asarray(predicted)
+    found = {}
+    for label in np.unique(t):
+        answers, counts = np.unique(p[(t == label) & (p != label)], return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:most]
+        rows = int(np.sum(t == label))
+        found[to_plain(label)] = tuple((to_plain(answers[k]), float(counts[k] / rows)) for k in order)
+    return found
+
+
+def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+    """Mean distance between probability and accuracy: `Σ_b (n_b / n) |mean correct_b − mean confidence_b|`.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n_samples,)
+        The probability of each answer.
+    correct : array-like of shape (n_samples,)
+        Whether each answer was right.
+    bins : int, default=15
+        Number of bins of equal width in [0, 1] over which the rows are grouped.
+
+    Returns
+    -------
+    float
+        A number between 0 and 1; 0 is best.
+
+    Examples
+    --------
+    >>> from zskl.metrics import expected_calibration_error
+    >>> expected_calibration_error([1.0, 1.0, 0.5, 0.5], [True, True, True, False])
+    0.0
+    >>> expected_calibration_error([1.0, 1.0], [True, False])
+    0.5
+    """
+    p, right = _check_confidences(confidence, correct)
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise ValueError(f"bins is {bins!r}: expected an integer ≥ 1")
+    bin_of = np.minimum((p * bins).astype(np.intp), bins - 1)
+    surplus = np.bincount(bin_of, right - p, minlength=bins)
+    return float(np.abs(surplus).sum() / len(p))
+
+
+def coverage_accuracy(confidence: ArrayLike, correct: ArrayLike, thresholds: ArrayLike) -> tuple[Floats, Floats]:
+    """What remains if answers below a probability are withheld: their share and their accuracy.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n_samples,)
+        The probability of each answer.
+    correct : array-like of shape (n_samples,)
+        Whether each answer was right.
+    thresholds : array-like of shape (n_thresholds,)
+        A row is answered if its probability is at least the threshold.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_thresholds,)
+        Share of rows that are answered.
+    accuracies : ndarray of shape (n_thresholds,)
+        Share of right answers among these rows, NaN where no row is answered.
+
+    Examples
+    --------
+    >>> from zskl.metrics import coverage_accuracy
+    >>> shares, accuracies = coverage_accuracy([0.9, 0.8, 0.4], [True, True, False], [0.0, 0.5])
+    >>> shares.round(2).tolist(), accuracies.round(2).tolist()
+    ([1.0, 0.67], [0.67, 1.0])
+    """
+    p, right = _check_confidences(confidence, correct)
+    t = np.asarray(thresholds, np.float64)
+    order = np.argsort(-p, kind="stable")
+    answered = np.searchsorted(-p[order], -t, side="right")
+    hits = np.concatenate([[0.0], np.cumsum(right[order])])[answered]
+    with np.errstate(invalid="ignore"):
+        return answered / len(p), hits / answered
+
+
+def _check_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    if true.ndim != 1 or predicted.ndim != 1:
+        raise ValueError(f"y_true has shape {true.shape} and y_pred {predicted.shape}: expected two vectors")
+    if len(true) != len(predicted) or not len(true):
+        raise ValueError(
+            f"y_true has {len(true)} labels and y_pred has {len(predicted)}: expected the same number, at least one"
+        )
+    if isinstance(true[0], str) != isinstance(predicted[0], str):
+        raise ValueError(
+            f"y_true holds labels like {to_plain(true[0])!r} and y_pred like {to_plain(predicted[0])!r}, "
+            "which are never equal: make both strings or both numbers"
+        )
+    return true, predicted
+
+
+def _check_confidences(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    """Both as vectors of one length; a probability a little above 1 by rounding counts as 1."""
+    p, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    if p.ndim != 1 or p.shape != right.shape or not len(p):
+        raise ValueError(
+            f"confidence has shape {p.shape} and correct {right.shape}: expected two vectors of one length, at least 1"
+        )
+    if not np.all((p >= 0) & (p <= 1 + 1e-6)):
+        raise ValueError(f"confidence runs from {p.min():g} to {p.max():g}: expected probabilities")
+    return np.minimum(p, 1.0), right
+
+
+# Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes. Every row is reduced to its
+# gap, its best seen score minus its best unseen score, where the scores are: on a device too. Sorting the gaps gives
+# all that can happen, so accuracies are exact for every constant, and so is the best constant.
 
 
 def row_gaps(
@@ -23,8 +250,7 @@ def row_gaps(
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
 
-    Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a
-    device stay there: only the best of each row are fetched.
+    Its own side is right where its class has the best score among the seen, or among the unseen, classes.
     """
     gap, largest, right, _ = gaps_from_best(to_numpy(best_scores(scores, Sides(own, is_seen, scores))))
     return gap, largest, right
@@ -40,8 +266,7 @@ class Sides:
 
 
 def best_scores(scores: Array, sides: Sides) -> Array:
-    """(4, ..., n) of each row of scores (..., n, c), where they are: the best seen and the best unseen score, whether
-    its own side is right, and whether all its scores are finite. `gaps_from_best` reads it."""
+    """(4, ..., n) of scores (..., n, c): best seen, best unseen, whether its own side is right, and all are finite."""
     xp = namespace(scores)
     best_seen, seen_right = _best_score(scores, sides.seen, sides.own)
     best_unseen, unseen_right = _best_score(scores, sides.unseen, sides.own)
@@ -57,7 +282,6 @@ def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray
 
 
 def _all_finite(S: Array) -> Array:
-    """(..., n) whether all scores of a row are finite."""
     if is_torch(S):
         # 0 times what is not finite is not a number: again fewer calls.
         found: Array = (0 * S).sum(dim=-1) == 0
@@ -259,7 +483,6 @@ def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     g, rounding = gap[order], np.concatenate([part.rounding for part in parts])[order]
     inner = np.flatnonzero(np.diff(g) > rounding[1:] + rounding[:-1]) + 1
     passed = np.concatenate([[0], inner, [len(g)]])  # how many rows each point has behind it
-
     part_of = np.repeat(np.arange(len(parts)), [len(part.gap) for part in parts])[order]
     rows = np.zeros((len(parts), len(g) + 1), np.intp)  # of each part among the first of all
     np.cumsum(part_of == np.arange(len(parts))[:, None], axis=1, out=rows[:, 1:])
@@ -277,11 +500,7 @@ def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
 
 
 def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
-    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
-
-    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
-    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
-    """
+    """The constant with the highest mean H over folds, of equals the nearest to 0, and H (F,) there; 0 if all H are."""
     constants, seen, unseen = trace_curves(folds)
     harmonic = harmonic_means(seen, unseen)  # (F, k)
     place = highest_place(constants, harmonic.mean(axis=0))
@@ -333,3 +552,99 @@ def _check_scores(
     if not np.all(np.isfinite(S)):
         raise ValueError(f"{np.sum(~np.isfinite(S))} scores are NaN or infinite: expected finite scores")
     return S, own, is_seen
+
+
+# Kernel matrices and projections. Sums are accumulated in float64 whatever comes in.
+
+
+def alignment(K: ArrayLike, L: ArrayLike) -> float:
+    """Alignment ⟨K, L⟩ = Σ_ij K_ij L_ij of two matrices.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, m)
+        A matrix, square or not.
+    L : array-like of shape (n, m)
+        A matrix of the same shape.
+
+    Returns
+    -------
+    float
+        The sum of the products of their entries.
+
+    Examples
+    --------
+    >>> from zskl.metrics import alignment
+    >>> alignment([[1, 2], [3, 4]], [[1, 0], [0, 1]])
+    5.0
+    """
+    k, l = np.asarray(K), np.asarray(L)  # noqa: E741
+    if k.ndim != 2 or k.shape != l.shape:
+        raise ValueError(f"K has shape {k.shape} and L {l.shape}: expected two matrices of the same shape")
+    return float(np.einsum("ij,ij->", k, l, dtype=np.float64))
+
+
+def polarisation(
+    K: ArrayLike, row_labels: ArrayLike, column_labels: ArrayLike | None = None, repulsion: float = 1.0
+) -> float:
+    """Alignment of a kernel matrix with its labels: Σ_{l_i = l_j} K_ij − λ Σ_{l_i ≠ l_j} K_ij.
+
+    Parameters
+    ----------
+    K : array-like of shape (n, m)
+        Kernel values of n rows against m columns.
+    row_labels : array-like of shape (n,)
+        The class of each row.
+    column_labels : array-like of shape (m,), default=None
+        The class of each column. If None, the row labels are used.
+    repulsion : float, default=1.0
+        The weight λ of pairs of different classes.
+
+    Returns
+    -------
+    float
+        Large where rows are similar to columns of their own class alone.
+
+    Examples
+    --------
+    >>> from zskl.metrics import polarisation
+    >>> polarisation([[1.0, 0.5], [0.5, 1.0]], ["ant", "bee"])
+    1.0
+    """
+    rows = np.asarray(row_labels)
+    columns = rows if column_labels is None else np.asarray(column_labels)
+    if rows.ndim != 1 or columns.ndim != 1 or np.shape(K) != (len(rows), len(columns)):
+        raise ValueError(
+            f"K has shape {np.shape(K)}, the row labels {rows.shape} and the column labels {columns.shape}: "
+            "expected one label for each row and each column of K"
+        )
+    return alignment(K, np.where(rows[:, None] == columns[None, :], 1.0, -float(repulsion)))
+
+
+def incoherence(W: ArrayLike) -> float:
+    """How far the columns of a projection are from orthogonal: ‖ŴᵀŴ − I‖²_F.
+
+    Ŵ is W with columns of unit length. A column of zeros stays zero, and so adds 1.
+
+    Parameters
+    ----------
+    W : array-like of shape (n_features, n_attributes)
+        The projection.
+
+    Returns
+    -------
+    float
+        0 for orthogonal columns; larger the more they point the same way.
+
+    Examples
+    --------
+    >>> from zskl.metrics import incoherence
+    >>> incoherence([[1, 0], [0, 2]])
+    0.0
+    """
+    w = np.asarray(W, np.float64)
+    if w.ndim != 2:
+        raise ValueError(f"W has shape {w.shape}: expected a matrix, features by attributes")
+    length = np.linalg.norm(w, axis=0)
+    unit = w / np.where(length > 0, length, 1.0)
+    return float(np.sum((unit.T @ unit - np.eye(w.shape[1])) ** 2))
