@@ -264,7 +264,7 @@ def test_tables_and_reports_say_why_the_figure_is_missing(record):
     assert NONE in " ".join(sections.summary_sentences([problem], table))
     assert next(one.name for one in sections.protocol_tables(table)) == "generalised"
     (case,) = problem.cases
-    assert sections.class_accuracy_figure(problem, case) == []
+    assert list(sections.class_accuracy_figure(problem, case)) == []
     assert [one.name for one in sections.confusion_figures(problem, case)] == ["confusion-all-p1"]
     with pytest.raises(ValueError, match="with two unseen classes or more"):
         plots.ClassAccuracyDisplay.from_records([record])
