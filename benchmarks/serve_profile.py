@@ -78,9 +78,7 @@ def measured(service: Service) -> dict[str, Any]:
     answer = predictions.predict_rows(snapshot, X[:1], options)
     steps = {
         "JSON → lists": quickest(lambda k: bodies.parse_body(PredictionRequest, sent[k % len(sent)], limits)),
-        "lists → checked float32": quickest(
-            lambda k: bodies.rows_from_lists(read[k % len(sent)], None, model, limits)
-        ),
+        "lists → checked float32": quickest(lambda k: bodies.rows_from_lists(read[k % len(sent)], None, model, limits)),
         "answer → JSON": quickest(lambda k: responses.json_response(answer)),
     }
     scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(snapshot, X[:n], options)) / n for n in TOGETHER}

@@ -49,3 +49,25 @@ def test_dataset_folder_is_loaded_whole(folder, tmp_path):
     assert data.fingerprint == manifest["fingerprint"]
     assert {name: len(rows) for name, rows in data.parts.items() if name in manifest["parts"]} == manifest["parts"]
     assert data.attribute_names == manifest["attribute_names"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_classes_and_examples_of_a_service_are_there_again(folder, tmp_path):
+    pytest.importorskip("fastapi", reason="the extra serve is not installed")
+    from services import client
+    from zskl.serve.limits import Limits
+    from zskl.serve.service import Service
+    from zskl.serve.store import open_class_file
+
+    shutil.copy(folder / "service.classes.jsonl", tmp_path / "classes.jsonl")
+    name = "class-means" if folder.name == "0.2" else "eszsl"  # the models that the services had
+    with open_class_file(tmp_path / "classes.jsonl") as kept:
+        service = client(Service(zskl.load(folder / f"{name}.zskl"), name, Limits(), kept))
+        listed = {one["name"]: one["kind"] for one in service.get("/classes").json()["classes"]}
+        assert listed["yak"] == "added"
+        assert "zebu" not in listed  # it was deleted
+        yak, hen = (service.get(f"/classes/{one}/examples").json() for one in ("yak", "hen"))
+    marks = (1, 0), (0, 1)  # right and wrong
+    assert ((yak["right"], yak["wrong"]), (hen["right"], hen["wrong"])) == (
+        marks if name == "class-means" else ((0, 0),) * 2
+    )

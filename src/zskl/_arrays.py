@@ -26,7 +26,6 @@ Index: TypeAlias = Any  # what each library takes in square brackets
 DType: TypeAlias = Any
 Device: TypeAlias = Any
 Axes: TypeAlias = int | tuple[int, ...] | None
-Flag: TypeAlias = bool  # where a class below has a member of that name
 Floats: TypeAlias = NDArray[np.float64]
 Dense: TypeAlias = np.ndarray[Any, Any]
 ROUNDING = 4  # units in the last place
@@ -36,10 +35,7 @@ PIECE = 1 << 20  # bytes picked from a file before its pages are given back
 
 
 class Array(Protocol):
-    """What NumPy arrays and PyTorch tensors have in common, as far as the formulas of this library use it.
-
-    It has no `__array__` on purpose: `to_numpy` is how any of them becomes a NumPy array, also from a GPU.
-    """
+    """What formulas use of NumPy arrays and PyTorch tensors; no `__array__`, as only `to_numpy` works from a GPU."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -56,13 +52,11 @@ class Array(Protocol):
 
     def reshape(self, shape: tuple[int, ...], /) -> Array: ...
     def clip(self, min: float) -> Array: ...
-
     def __len__(self) -> int: ...
     def __getitem__(self, key: Index, /) -> Array: ...
     def __setitem__(self, key: Index, value: Operand, /) -> None: ...
     def __iter__(self) -> Iterator[Array]: ...
     def __float__(self) -> float: ...
-
     def __neg__(self) -> Array: ...
     def __add__(self, other: Operand, /) -> Array: ...
     def __radd__(self, other: Operand, /) -> Array: ...
@@ -85,18 +79,12 @@ class Array(Protocol):
 class Namespace(Protocol):
     """The functions of the array API that the formulas of this library use, as NumPy, PyTorch and symbols have them."""
 
-    @property
-    def bool(self) -> DType: ...
-    @property
-    def float32(self) -> DType: ...
-    @property
-    def float64(self) -> DType: ...
-    @property
-    def int64(self) -> DType: ...
-    @property
-    def linalg(self) -> Any: ...
-    def finfo(self, dtype: DType, /) -> Any: ...
+    float32: DType
+    float64: DType
+    int64: DType
+    linalg: Any
 
+    def finfo(self, dtype: DType, /) -> Any: ...
     def abs(self, x: Array, /) -> Array: ...
     def exp(self, x: Array, /) -> Array: ...
     def isfinite(self, x: Array, /) -> Array: ...
@@ -111,16 +99,16 @@ class Namespace(Protocol):
     def matmul(self, x: Array, y: Array, /, *, out: Array = ...) -> Array: ...
     def where(self, condition: Array, x: Array, y: Array, /) -> Array: ...
 
-    def sum(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
-    def mean(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
-    def max(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def min(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def all(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
-    def any(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def sum(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: bool = ...) -> Array: ...
+    def mean(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: bool = ...) -> Array: ...
+    def max(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def min(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def all(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
+    def any(self, x: Array, /, *, axis: Axes = ..., keepdims: bool = ...) -> Array: ...
     def argmax(self, x: Array, /, *, axis: int = ...) -> Array: ...
     def argmin(self, x: Array, /, *, axis: int = ...) -> Array: ...
     def cumulative_sum(self, x: Array, /, *, axis: int = ...) -> Array: ...
-    def sort(self, x: Array, /, *, axis: int = ..., descending: Flag = ...) -> Array: ...
+    def sort(self, x: Array, /, *, axis: int = ..., descending: bool = ...) -> Array: ...
 
     def arange(self, stop: int, /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
     def asarray(self, values: Any, /) -> Array: ...
@@ -152,8 +140,7 @@ def is_symbol(array: object) -> bool:
 
 
 def namespace(*arrays: Array) -> Namespace:
-    """
-    Find the functions that go with arrays: those of NumPy, of PyTorch, or of a graph that is being exported.
+    """Find the functions that go with arrays: those of NumPy, of PyTorch, or of a graph that is being exported.
 
     A kernel that uses them works with every array library, on every device, and in ONNX files.
 
@@ -198,14 +185,16 @@ def convert_like(array: Array, reference: NumPyArray, dtype: str | None = None) 
 @overload
 def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array: ...
 def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array:
-    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's).
-
-    Sparse rows stay sparse.
-    """
+    """`array` in the library and on the device of `reference`, at `dtype` (or the reference's); sparse rows stay so."""
     xp = namespace(reference)
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
     if is_sparse_rows(array):
-        rows: Array = _sparse_like(array, reference, wanted)
+        if is_torch(reference):
+            raise ValueError(
+                "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; "
+                "use X.numpy(force=True)"
+            )
+        rows: Array = array.astype(wanted)
         return rows
     if is_torch(reference):
         tensor: Any = array if is_torch(array) else _to_tensor(array, xp)
@@ -222,20 +211,8 @@ def _to_tensor(array: Any, xp: Namespace) -> Any:
     return xp.asarray(np.require(array, requirements=["C", "W"]))
 
 
-def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:
-    if is_torch(reference):
-        raise ValueError(
-            "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; use "
-            "X.numpy(force=True)"
-        )
-    return array.astype(wanted)
-
-
 def move_to_device(array: Array, device: str | None) -> Array:
-    """`array` where the computation is to run: where it lies (None), or on the named device.
-
-    "cpu" leaves a NumPy array alone; any other device needs PyTorch.
-    """
+    """`array` where it lies (None), or on the named device: "cpu" leaves NumPy's alone, any other needs PyTorch."""
     if device is None:
         return array
     device = str(device)
@@ -250,7 +227,7 @@ def move_to_device(array: Array, device: str | None) -> Array:
 
 
 def runs_on_gpu(array: Array | None, device: str | None) -> bool:
-    """Whether `on_device(array, device)` computes on an accelerator."""
+    """Whether `move_to_device(array, device)` is on an accelerator."""
     place = array.device if device is None and is_torch(array) else device
     return place is not None and not str(place).startswith("cpu")
 
@@ -284,7 +261,6 @@ def free_gpu_memory(array: Array) -> int | None:
 
 
 def check_device(device: str | None) -> None:
-    """Refuse a device that this machine does not have."""
     if device is not None and str(device) != "cpu":
         _import_torch(str(device))
 
@@ -324,10 +300,7 @@ def resolve_seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 def make_generator(seed: int, *stream: int) -> np.random.Generator:
-    """An independent generator for each (seed, stream...): the one place where a seed becomes randomness.
-
-    Always NumPy's, so that every array library and device sees the same numbers.
-    """
+    """An independent generator for each (seed, stream...): NumPy's, so that all libraries and devices draw the same."""
     return np.random.default_rng([seed, *stream])
 
 
@@ -343,7 +316,6 @@ def is_sparse(given: Any) -> bool:
 
 
 def is_sparse_rows(rows: object) -> TypeGuard[Any]:
-    """Whether these are `SparseRows`, which stand where an array could."""
     return isinstance(rows, SparseRows)
 
 
@@ -433,8 +405,7 @@ class SparseRows:
 
     def __rmatmul__(self, other: Dense) -> Dense:
         """(k, n) @ (n, d) → a dense (k, d)."""
-        found: Dense = (self.T @ other.T).T
-        return found
+        return (self.T @ other.T).T
 
     def _products(self, other: SparseRows) -> Dense:
         """(n, c) of these rows with those."""
@@ -450,8 +421,6 @@ class SparseRows:
         counts = _row_counts(len(self), weights)
         found: Floats = (counts[None] @ self.astype(np.float64))[0] / max(counts.sum(), np.finfo(float).tiny)
         return found
-
-    # What only sparse rows need
 
     @property
     def owners(self) -> NDArray[np.int64]:
@@ -476,10 +445,7 @@ class SparseRows:
         return np.stack([self.owners[wrong], self.values.indices[wrong]], axis=1)
 
     def squares(self) -> Floats:
-        """(n,) ‖x‖² in float64.
-
-        Where a row has values, (s − m)² is added up as it is. The rest of ‖m‖² is what m has elsewhere.
-        """
+        """(n,) ‖x‖² in float64: Σ (s − m)² where a row has values, and what is left of ‖m‖² elsewhere."""
         data = self.values.data.astype(np.float64)
         if not len(self.subtracted):
             return self._sum_by_row(data * data)
@@ -501,7 +467,6 @@ class SparseRows:
         return small.scale_rows(np.where(clear, 1 / np.sqrt(np.where(clear, squares, 1.0)), 0.0))
 
     def scale_rows(self, factors: Floats) -> SparseRows:
-        """Each row times its own factor."""
         data = (self.values.data * factors[self.owners]).astype(self.dtype, copy=False)
         return SparseRows(self._replace_values(data), self.weights * factors[:, None], self.subtracted)
 
@@ -587,8 +552,7 @@ class Columns:
 
     def __rmatmul__(self, other: Dense) -> Dense:
         """(k, d) @ (d, n) → a dense (k, n)."""
-        found: Dense = (self.rows @ other.T).T
-        return found
+        return (self.rows @ other.T).T
 
 
 def _row_counts(n: int, weights: Floats | None) -> Floats:
@@ -597,9 +561,7 @@ def _row_counts(n: int, weights: Floats | None) -> Floats:
 
 def to_dense(rows: Any) -> Any:
     """A few rows, such as one for each class, as an ordinary array."""
-    if not is_sparse_rows(rows):
-        return rows
-    return rows._correct(rows.values.toarray(), rows.weights @ rows.subtracted)
+    return rows._correct(rows.values.toarray(), rows.weights @ rows.subtracted) if is_sparse_rows(rows) else rows
 
 
 def stack_rows(*parts: Any) -> Any:
@@ -618,15 +580,12 @@ def stack_rows(*parts: Any) -> Any:
 
 
 def is_mapped(X: Any) -> bool:
-    """Whether the values lie in a memory-mapped file: an np.memmap, or a view of one."""
+    """Whether it is an np.memmap, or a view of one."""
     return _find_mapping(X) is not None
 
 
 def release_pages(X: Any) -> None:
-    """Let the system have the pages of a mapped file that were read; it still has what the file holds.
-
-    Only of a file that was opened to be read: changes that are not in the file would be lost.
-    """
+    """Give the system back the pages of a mapped file; not of one that can be written, whose changes would be lost."""
     mapping = _find_mapping(X)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED") and not _is_writeable(X):
         mapping.madvise(mmap.MADV_DONTNEED)

@@ -13,10 +13,8 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any, Protocol
 
-# Table ----------------------------------------------------------------------------------------------------------------
-# Short tables that objects show of themselves: aligned text where you print them, HTML in a notebook.
-
 LONGEST = 60  # characters of a cell
+PAUSE = 0.1  # seconds between two updates of a bar in a notebook
 _NUMBER = re.compile(r"[+−-]?\d[\d.,e+−-]*( ± [\d.]+)?( %)?$")
 _TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.4em 0"
 _CELL = "padding:0.15em 0.8em;border:0;text-align:"
@@ -25,24 +23,11 @@ _LINE = ";border-bottom:1px solid currentColor"
 
 @dataclass(frozen=True)
 class Shown:
-    """A table with a title above it and notes below.
+    """A short table that an object shows of itself: aligned text where you print it, HTML in a notebook.
 
-    Parameters
-    ----------
-    title : str
-        One line.
-    columns : sequence of str
-        The headings; all empty means no line of headings.
-    rows : sequence of sequences of str
-        The cells. Any text may be in them, also names that a stranger chose.
-    notes : sequence of str, default=()
-        Lines below the table.
-    strong : sequence of int, default=()
-        The rows that stand out in HTML.
+    If all `columns` are empty there is no line of headings. Any text may be in the cells, also names that a stranger
+    chose. The rows numbered in `strong` stand out in HTML.
 
-    Examples
-    --------
-    >>> from zskl.shown.table import Shown
     >>> print(Shown("two classes", ("class", "accuracy"), (("emu", "50.0 %"), ("owl", "100.0 %"))).text())
     two classes
       class  accuracy
@@ -57,13 +42,7 @@ class Shown:
     strong: Sequence[int] = ()
 
     def text(self) -> str:
-        """Give the table as aligned lines.
-
-        Returns
-        -------
-        str
-            The title, the rows, two spaces further in, and the notes.
-        """
+        """The title, the rows as aligned lines, two spaces further in, and the notes."""
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -81,13 +60,7 @@ class Shown:
         return "\n".join([_clean_cell(self.title, None), *lines, *(_clean_cell(note, None) for note in self.notes)])
 
     def html(self) -> str:
-        """Give the table as HTML that needs nothing else, in the colours of the page it is on.
-
-        Returns
-        -------
-        str
-            HTML in which every value is escaped.
-        """
+        """HTML that needs nothing else, in the colours of the page it is on; every value is escaped."""
         right = self._right()
 
         def line(row: Sequence[str], kind: str, more: str = "") -> str:
@@ -130,12 +103,6 @@ def _clean_cell(cell: str, longest: int | None = LONGEST) -> str:
 
 def _escape_cell(cell: str, longest: int | None = LONGEST) -> str:
     return html.escape(_clean_cell(cell, longest))
-
-
-# Progress -------------------------------------------------------------------------------------------------------------
-# A progress bar in a terminal or in a notebook, for whoever asks for one.
-
-PAUSE = 0.1  # seconds between two updates in a notebook
 
 
 class State(Protocol):

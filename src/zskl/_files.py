@@ -149,7 +149,6 @@ def _exchange(new: Path, path: Path) -> None:
 
 
 def _hidden_name(path: Path, suffix: str) -> Path:
-    """A new name beside `path`."""
     return path.parent / f".{path.name}.{secrets.token_hex(6)}{suffix}"
 
 

@@ -28,7 +28,6 @@ def check_positive(name: str, value: Any, zero_allowed: bool = False) -> float:
 
 
 def check_count(name: str, value: Any) -> int:
-    """`value` as an integer ≥ 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} is {value!r}: expected an integer ≥ 1")
     return int(value)
@@ -41,7 +40,6 @@ def check_option(name: str, value: Any, options: Collection[str]) -> None:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse anything but True and False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} is {value!r}: expected True or False")
 

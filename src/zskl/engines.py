@@ -287,21 +287,20 @@ def _call_numbered(position: int, function: Task, shared: Any, task: Any) -> tup
 
 
 def watch_parent(parent: int) -> None:
-    """Called in a new worker: ends it at once when the process `parent` is gone. Files are written whole or not at all,
-    so nothing half-written stays."""
+    """End a new worker at once when the process `parent` is gone; files are written whole or not at all."""
+
+    def exit_with_parent() -> None:
+        # A process whose parent ends gets another one.
+        while os.getppid() == parent:
+            time.sleep(LOOK_EVERY)
+        os._exit(1)
+
     if os.name == "posix":
-        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=exit_with_parent, daemon=True).start()
     # Windows does not report that a parent has ended: there a worker ends when it next asks for a task. And Ctrl-C goes
     # to workers too, which must leave it to the process that started them.
     else:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _exit_with(parent: int) -> None:
-    # A process whose parent ends gets another one.
-    while os.getppid() == parent:
-        time.sleep(LOOK_EVERY)
-    os._exit(1)
 
 
 # A Dask cluster: the one at an address, or one on this machine
@@ -309,8 +308,7 @@ def _exit_with(parent: int) -> None:
 
 @contextmanager
 def start_local_cluster(engine: Engine) -> Iterator[Engine]:
-    """A scheduler and worker processes that only this machine can reach, and their address. Dask ends these processes
-    when this one ends, in any way."""
+    """A scheduler and workers that only this machine can reach; Dask ends them when this process ends, in any way."""
     distributed = _import_distributed()
     import dask
 
@@ -337,19 +335,15 @@ def _import_distributed() -> Any:
     return distributed
 
 
-def _check_listening(address: str | None) -> None:
-    """Refuse an address where nobody listens at once: Dask would keep trying."""
-    scheme, _, target = (address or "").rpartition("://")
-    if scheme in ("", "tcp"):
-        host, _, port = target.rpartition(":")
-        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
-
-
 @contextmanager
 def _connect(engine: Engine) -> Iterator[Any]:
     distributed = _import_distributed()
     try:
-        _check_listening(engine.address)
+        # Refuse an address where nobody listens at once: Dask would keep trying.
+        scheme, _, target = (engine.address or "").rpartition("://")
+        if scheme in ("", "tcp"):
+            host, _, port = target.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
         client = distributed.Client(engine.address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ConnectionError(
@@ -490,7 +484,6 @@ def call_and_capture(function: Any, shared: Any, task: Any) -> tuple[Any, Sequen
 
 
 def repeat_remarks(remarks: Sequence[Remark]) -> None:
-    """Say them here."""
     for one in remarks:
         if one.category is None:
             logging.getLogger(one.logger).log(one.level, "%s", one.text)

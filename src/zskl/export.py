@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import array_api_compat.numpy as numpy_functions
 import numpy as np
@@ -36,14 +36,7 @@ LIMIT = (2 << 30) - (1 << 20)  # bytes of arrays in a file: protobuf's 2 GiB, le
 NEVER = ("sse",)  # kinds whose scores no graph of these operators computes
 METADATA = "zskl"  # the property that holds what `describe` says, as JSON
 KINDS = ("usearch", "faiss")
-COMPARISONS = (
-    "Less",
-    "LessOrEqual",
-    "Greater",
-    "GreaterOrEqual",
-    "Equal",
-    "Not",
-)  # operators whose results are booleans
+COMPARISONS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # their results are booleans
 DTYPES = {"bool": np.bool_, "float32": np.float32, "float64": np.float64, "int64": np.int64, "finfo": np.finfo}
 ELEMENTWISE = {
     **{"abs": "Abs", "cos": "Cos", "exp": "Exp", "log": "Log", "sign": "Sign", "sin": "Sin", "sqrt": "Sqrt"},
@@ -90,7 +83,12 @@ def to_onnx(model: ZeroShotClassifier, path: str | os.PathLike[str], *, signatur
     check_is_fitted(model)
     _inputs.refuse_sparse_signatures(model.signature_table_, "an ONNX file")
     files.check_target(path)
-    onnx = _import_onnx()
+    try:
+        onnx = import_module("onnx")
+    except ImportError as error:
+        raise ValueError(
+            f"ONNX files need the package {error.name or 'onnx'}, which is not installed: pip install 'zskl[onnx]'"
+        ) from error
     tape = Tape()
     with np.errstate(over="raise"):
         try:
@@ -148,15 +146,6 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
     }
 
 
-def _import_onnx() -> ModuleType:
-    try:
-        return import_module("onnx")
-    except ImportError as error:
-        raise ValueError(
-            f"ONNX files need the package {error.name or 'onnx'}, which is not installed: pip install 'zskl[onnx]'"
-        ) from error
-
-
 def _depends_on_names(model: ZeroShotClassifier) -> bool:
     """Whether scores depend on the names of classes, so that signatures alone do not say enough."""
     own = type(model)
@@ -165,8 +154,6 @@ def _depends_on_names(model: ZeroShotClassifier) -> bool:
 
 
 def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
-    """Scores, as operators on the tape."""
-    p = model.signature_table_.matrix.shape[1]
     if signatures and any(_depends_on_names(one) for one in [model, *getattr(model, "members_", [])]):
         raise ValueError(
             f"a model of the method {model.kind!r} cannot be exported with signatures as an input, because it tells "
@@ -176,13 +163,12 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
     try:
         scaled = model.feature_scaling_.apply(X)
         if signatures:
-            Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
+            columns = model.signature_table_.matrix.shape[1]
+            Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), columns))
             answer = model._nameless_scorer(Y)
         else:
             answer = model._candidate_scorer(model._question(scaled, model.signature_table_))
-        scores: Any = answer(scaled)
-        symbol: Symbol = scores.astype(np.float32)
-        return symbol
+        return cast(Symbol, answer(scaled)).astype(np.float32)
     except (TypeError, AttributeError) as error:
         if isinstance(model, ZeroShotKernelClassifier):
             subject = f"a model with the kernel {model.kernel_.name!r}"
@@ -212,8 +198,7 @@ def _pack_model(
     described = json.dumps(describe(model, table is not None), ensure_ascii=False, allow_nan=False)
     onnx.helper.set_model_props(file, {METADATA: described})
     onnx.checker.check_model(file, full_check=True)
-    content: bytes = file.SerializeToString()
-    return content
+    return bytes(file.SerializeToString())
 
 
 def assemble_model(
@@ -314,20 +299,13 @@ def search_maps_of(model: ZeroShotClassifier, rows: bool) -> SearchMap:
     )
 
 
-def names_path(path: str | os.PathLike[str]) -> Path:
-    """Where the names of an index are."""
-    return Path(f"{os.fspath(path)}.json")
-
-
 def write_index(
     path: str | os.PathLike[str], kind: str, vectors: NDArray[Any], names: Sequence[Any] | NDArray[Any], what: str
 ) -> None:
-    """Write vectors (n, m) as an index, and their names in order beside it; `what` they are: classes or rows.
-
-    The checksum beside the names keeps an index from being read with the names of another.
-    """
+    """Write vectors (n, m) of `what`, classes or rows, and beside them names, whose checksum fits no other index."""
     check_option("kind", kind, KINDS)
-    for target in (path, names_path(path)):
+    beside = Path(f"{os.fspath(path)}.json")
+    for target in (path, beside):
         files.check_target(target)
     listing = [to_plain(name) for name in names]
     if len(listing) != len(vectors):
@@ -356,11 +334,10 @@ def write_index(
         "names": listing,
     }
     files.write_atomically(path, content)
-    files.write_atomically(names_path(path), f"{json.dumps(described, ensure_ascii=False)}\n".encode())
+    files.write_atomically(beside, f"{json.dumps(described, ensure_ascii=False)}\n".encode())
 
 
 def _pack_index(kind: str, vectors: NDArray[np.float32]) -> bytes:
-    """The content of an index file."""
     try:
         library = import_module("usearch.index" if kind == "usearch" else kind)
     except ImportError as error:
@@ -382,8 +359,6 @@ def _pack_index(kind: str, vectors: NDArray[np.float32]) -> bytes:
 
 @dataclass(frozen=True)
 class Node:
-    """One operator: the names of its inputs and outputs, and its attributes."""
-
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -462,9 +437,7 @@ class Symbol:
     __lt__, __le__ = _operator("Less"), _operator("LessOrEqual")
     __gt__, __ge__ = _operator("Greater"), _operator("GreaterOrEqual")
     __neg__, __abs__ = _operator("Neg"), _operator("Abs")
-
-    def __eq__(self, other: Any) -> Any:
-        return elementwise("Equal", self, other)
+    __eq__ = _operator("Equal")  # type: ignore[assignment]
 
     def __ne__(self, other: Any) -> Any:
         return elementwise("Not", self == other)
@@ -524,17 +497,14 @@ def elementwise(operator: str, *operands: Any) -> Symbol:
     numbers = [x for x in operands if isinstance(x, bool | int | float) and not isinstance(x, np.generic)]
     arrays = [x for x in operands if isinstance(x, Symbol | np.ndarray | np.generic)]
     if len(numbers) + len(arrays) < len(operands):
-        raise TypeError(f"it combines {' and '.join(_operand_kind(x) for x in operands)}")
+        kinds = [f"the number of rows of {x.name}" if isinstance(x, Dimension) else type(x).__name__ for x in operands]
+        raise TypeError(f"it combines {' and '.join(kinds)}")
     tape = next(x.tape for x in arrays if isinstance(x, Symbol))
     dtype = np.result_type(*[x.dtype for x in arrays], *numbers)
     names = [operand_name(tape, x, dtype) for x in operands]
     shapes: list[Shape] = [x.shape if isinstance(x, Symbol) else np.shape(x) for x in operands]
     shape = _product_shape(*shapes) if operator == "MatMul" else broadcast_shapes(*shapes)
     return Symbol(tape, tape.write(operator, *names), np.bool_ if operator in COMPARISONS else dtype, shape)
-
-
-def _operand_kind(x: Any) -> str:
-    return f"the number of rows of {x.name}" if isinstance(x, Dimension) else type(x).__name__
 
 
 def operand_name(tape: Tape, x: Any, dtype: Any) -> str:
@@ -573,9 +543,8 @@ def _where(condition: Symbol, a: Any, b: Any) -> Symbol:
     dtype = np.result_type(*[x.dtype for x in arrays], *[x for x in (a, b) if not hasattr(x, "dtype")])
     test = condition.name if isinstance(condition, Symbol) else tape.constant(condition)
     shape = broadcast_shapes(*[x.shape if isinstance(x, Symbol) else np.shape(x) for x in (condition, a, b)])
-    return Symbol(
-        tape, tape.write("Where", test, operand_name(tape, a, dtype), operand_name(tape, b, dtype)), dtype, shape
-    )
+    name = tape.write("Where", test, operand_name(tape, a, dtype), operand_name(tape, b, dtype))
+    return Symbol(tape, name, dtype, shape)
 
 
 def _reduce(operator: str, x: Symbol, *, axis: int, keepdims: bool = False) -> Symbol:
@@ -604,11 +573,9 @@ def _largest(x: Symbol, count: int) -> Symbol:
     return Symbol(x.tape, name, x.dtype, (count, *x.shape[1:]))
 
 
-def _take(x: Symbol, indices: NumPyArray, *, axis: int) -> Symbol:
-    return x[(slice(None),) * (axis % len(x.shape)) + (indices,)]
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: partial(elementwise, operator) for name, operator in ELEMENTWISE.items()},
+    **{name: partial(_reduce, operator) for name, operator in REDUCTIONS.items()},
     "asarray": lambda x: x,
     "astype": Symbol.astype,
     "clip": Symbol.clip,
@@ -616,7 +583,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log1p": _log1p,
     "ones_like": lambda x: _full_like(x, 1),
     "sort": _sort,
-    "take": _take,
+    "take": lambda x, indices, *, axis: x[(slice(None),) * (axis % len(x.shape)) + (indices,)],
     "where": _where,
     "zeros_like": lambda x: _full_like(x, 0),
 }
@@ -628,21 +595,14 @@ class SymbolFunctions:
     __name__ = "zskl.export"  # array_api_compat asks every namespace for it
 
     def __getattr__(self, name: str) -> Any:
-        """The function or type of that name. A function checks whether one of its arguments is a symbol."""
         if name in DTYPES:
             return DTYPES[name]
-        if name in FUNCTIONS:
-            own = FUNCTIONS[name]
-        elif name in ELEMENTWISE:
-            own = partial(elementwise, ELEMENTWISE[name])
-        elif name in REDUCTIONS:
-            own = partial(_reduce, REDUCTIONS[name])
-        else:
+        if name not in FUNCTIONS:
             raise AttributeError(f"it uses the function {name}")
 
         def function(*values: Any, **how: Any) -> Any:
             symbolic = any(isinstance(value, Symbol) for value in values)
-            return own(*values, **how) if symbolic else getattr(numpy_functions, name)(*values, **how)
+            return (FUNCTIONS[name] if symbolic else getattr(numpy_functions, name))(*values, **how)
 
         return function
 

@@ -29,8 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """
-    The contract of a kernel: a scalar function k(t) and its slope dk/dt. It never sees the projection.
+    """The contract of a kernel: a scalar function k(t) and its slope dk/dt. It never sees the projection.
 
     t is a squared distance D if the kernel is `radial`, else an inner product s. A subclass is a frozen dataclass whose
     float fields are its parameters. In a stack of K settings these become arrays of shape (K, 1, 1), so write formulas
@@ -64,8 +63,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def value(self, t: Array) -> Array:
-        """
-        Kernel values, element by element.
+        """Kernel values, element by element.
 
         Parameters
         ----------
@@ -87,8 +85,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def slope(self, t: Array, value: Array | None = None) -> Array:
-        """
-        Slope of the kernel, element by element.
+        """Slope of the kernel, element by element.
 
         Parameters
         ----------
@@ -111,8 +108,7 @@ class Kernel(ABC):
         """
 
     def parameters(self) -> dict[str, Any]:
-        """
-        Give the parameters by name.
+        """Give the parameters by name.
 
         Returns
         -------
@@ -133,8 +129,7 @@ _registered: dict[str, type[Kernel]] = {}
 
 
 def register(kernel: KernelType) -> KernelType:
-    """
-    Make a Kernel subclass known by its `name`, so that models that use it can be saved and loaded.
+    """Make a Kernel subclass known by its `name`, so that models that use it can be saved and loaded.
 
     You can use it as a class decorator.
 
@@ -165,8 +160,7 @@ def register(kernel: KernelType) -> KernelType:
 @register
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """
-    Gaussian kernel k(D) = exp(−D / 2σ²) of a squared distance D, with slope dk/dD = −k / 2σ².
+    """Gaussian kernel k(D) = exp(−D / 2σ²) of a squared distance D, with slope dk/dD = −k / 2σ².
 
     Parameters
     ----------
@@ -198,8 +192,7 @@ class Gaussian(Kernel):
 @register
 @dataclass(frozen=True)
 class Cauchy(Kernel):
-    """
-    Cauchy kernel k(D) = 1 / (1 + σD) of a squared distance D, with slope dk/dD = −σ k².
+    """Cauchy kernel k(D) = 1 / (1 + σD) of a squared distance D, with slope dk/dD = −σ k².
 
     Parameters
     ----------
@@ -231,8 +224,7 @@ class Cauchy(Kernel):
 @register
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """
-    Polynomial kernel k(s) = (s + c)ʳ of an inner product s, with slope dk/ds = r (s + c)ʳ⁻¹.
+    """Polynomial kernel k(s) = (s + c)ʳ of an inner product s, with slope dk/ds = r (s + c)ʳ⁻¹.
 
     Parameters
     ----------
@@ -266,8 +258,7 @@ class Polynomial(Kernel):
 
 
 def names() -> list[str]:
-    """
-    List the names of registered kernels.
+    """List the names of registered kernels.
 
     Returns
     -------
@@ -284,8 +275,7 @@ def names() -> list[str]:
 
 
 class UnknownKernelError(ValueError):
-    """
-    Raised where no kernel of a name is registered.
+    """Raised where no kernel of a name is registered.
 
     Examples
     --------
@@ -299,8 +289,7 @@ class UnknownKernelError(ValueError):
 
 
 def get(name: str) -> type[Kernel]:
-    """
-    Find a kernel class by its name.
+    """Find a kernel class by its name.
 
     Parameters
     ----------
@@ -342,15 +331,13 @@ def to_json(kernel: Kernel) -> dict[str, Any]:
 
 
 def from_json(stored: Any) -> Kernel:
-    """The kernel that `to_json` stored."""
     if not isinstance(stored, dict):
         raise ValueError(f"its kernel is {stored!r}")
     return build(stored["name"], stored["parameters"])
 
 
 def build(name: str, parameters: Mapping[str, Any]) -> Kernel:
-    """
-    Make a kernel from its name and parameters.
+    """Make a kernel from its name and parameters.
 
     Parameters
     ----------
@@ -375,8 +362,7 @@ def build(name: str, parameters: Mapping[str, Any]) -> Kernel:
 
 
 def stack(kernels: Sequence[Kernel], column: Callable[[list[float]], Array]) -> Kernel:
-    """
-    Make one kernel of many that differ in their float parameters alone.
+    """Make one kernel of many that differ in their float parameters alone.
 
     Parameters
     ----------
@@ -410,8 +396,7 @@ def stack(kernels: Sequence[Kernel], column: Callable[[list[float]], Array]) -> 
 
 
 def squared_distances(row_norms: Array, products: Array, column_norms: Array) -> Array:
-    """
-    Squared distances ‖aᵢ − bⱼ‖² = ‖aᵢ‖² − 2 aᵢᵀbⱼ + ‖bⱼ‖² from products and lengths.
+    """Squared distances ‖aᵢ − bⱼ‖² = ‖aᵢ‖² − 2 aᵢᵀbⱼ + ‖bⱼ‖² from products and lengths.
 
     Parameters
     ----------
@@ -457,9 +442,8 @@ def kernel_score(
 ) -> Array:
     """The score (Eq. 12) (..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) in feature space.
 
-    D1 = ‖Wᵀx − y‖² compares a sample with a class in the space of signatures, D2 = ‖x − Wy‖² in that of features. A
-    kernel that is not radial needs no lengths, so its callers compute none: `in_signatures` is None. The fast steps of
-    training write this formula again for speed; tests hold them to it.
+    D1 = ‖Wᵀx − y‖², D2 = ‖x − Wy‖². A kernel that is not radial needs no lengths: `in_signatures` is None. The fast
+    steps of training write this formula again for speed; tests hold them to it.
     """
     if in_signatures is None:
         return kernel.value(products)

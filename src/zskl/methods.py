@@ -310,7 +310,6 @@ def check_ability(name: str, ability: str, words: str) -> None:
 
 
 def methods_with(ability: str) -> list[str]:
-    """The names of all methods whose estimator has a method of this name."""
     return [name for name, method in METHODS.items() if hasattr(method.estimator, ability)]
 
 

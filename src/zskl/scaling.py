@@ -40,7 +40,6 @@ SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-
 
 
 def parse_scaling(scaling: str, parameter: str) -> tuple[str, ...]:
-    """The steps of a scaling's name, refused if one is unknown or two of them are fitted."""
     steps = tuple(str(scaling).split("-")) if scaling != "none" else ()
     known = isinstance(scaling, str) and all(step in STEPS for step in steps)
     if not known or sum(step in FITTED for step in steps) > 1:
@@ -64,11 +63,7 @@ class Scaling:
     @overload
     def apply(self, rows: Array) -> Array: ...
     def apply(self, rows: Array) -> Array:
-        """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
-
-        Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
-        centring subtracts is kept apart, see `SparseRows`.
-        """
+        """(n, d) → (n, d), in blocks, which need little memory. Zeros stay zero, and sparse rows sparse."""
         height = max(1, (GPU_VALUES if runs_on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))
         if not self.steps or is_symbol(rows) or is_sparse_rows(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
@@ -91,10 +86,7 @@ class Scaling:
 
 
 def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
-    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows.
-
-    With `weights` (n,) a row counts as often as its weight says.
-    """
+    """The scaling of that name, fitted to training `rows` (n, d) that count as often as their `weights` (n,) say."""
     if weights is not None and not is_sparse_rows(rows):
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         starts = range(0, rows.shape[0], height)
@@ -107,18 +99,14 @@ def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: 
         rows = _apply_step(step, rows)
     xp = namespace(rows)
     mean: Array = rows.mean(weights=weights) if is_sparse_rows(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
-    return Scaling(
-        steps, _to_host(mean), _to_host(_standard_deviation(rows, mean, weights)) if fitted == ["standardize"] else None
-    )
+    deviation = _to_host(_standard_deviation(rows, mean, weights)) if fitted == ["standardize"] else None
+    return Scaling(steps, _to_host(mean), deviation)
 
 
 def fit_scaling_in_blocks(
-    scaling: str,
-    blocks: Callable[[], Iterator[Array]],
-    parameter: str = "scaling",
-    weights: NumPyArray | None = None,
+    scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling", weights: NumPyArray | None = None
 ) -> Scaling:
-    """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
+    """`fit_scaling` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse_scaling(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
@@ -153,10 +141,7 @@ def fit_scaling_in_blocks(
 
 
 def float_type(X: Array) -> DType:
-    """The type in which rows are computed: theirs if it is float32 or float64, float32 for half precision.
-
-    Whole numbers become float64, and float32 in a tensor.
-    """
+    """Theirs if it is float32 or float64; float32 for half precision and tensors of whole numbers; else float64."""
     xp = namespace(X)
     if X.dtype in (xp.float32, xp.float64):
         return X.dtype
@@ -170,7 +155,6 @@ def is_half(dtype: DType) -> bool:
 
 
 def to_float_type(rows: Array) -> Array:
-    """Rows in the type in which they are computed; not copied if that is theirs."""
     wanted = float_type(rows)
     return rows if rows.dtype == wanted else namespace(rows).astype(rows, wanted)
 
@@ -210,10 +194,7 @@ def _apply_step(step: str, rows: Array) -> Array:
 
 
 def scale_and_length(rows: Array) -> tuple[Array, Array, Array]:
-    """Rows over their largest |entry|, that entry (n, 1), and the length of what is left (n, 1); 1 in place of 0.
-
-    So no square leaves the range of floats.
-    """
+    """Rows over their largest |entry|, so that no square overflows, that entry and the length left (n, 1), 1 for 0."""
     xp = namespace(rows)
     largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
     largest = xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -224,11 +205,10 @@ def scale_and_length(rows: Array) -> tuple[Array, Array, Array]:
 
 def _center(rows: Array, mean: Array) -> Array:
     """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
+    centred: Array = rows - mean
     if is_sparse_rows(rows):
-        apart: Array = rows - mean
-        return apart
+        return centred
     xp = namespace(rows)
-    centred = rows - mean
     return xp.where(differs_from_mean(rows, centred, mean), centred, xp.zeros_like(centred))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, fit_shards
 from zskl.batch import fit as fit_folder
-from zskl.cli.fit import fit_folder as command
+from zskl.cli.learning import fit_folder as command
 
 TENTH = 1e-10  # of float64 sums: far above their rounding, far below any change of the rows
 NAMES = ["x", "y", "z", "w"]

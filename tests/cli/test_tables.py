@@ -8,7 +8,7 @@ from rich.table import Table
 
 from command import zskl
 from records import answered
-from zskl.cli import _tables, run
+from zskl.cli import _tables, runs
 from zskl.experiments.compare import compare
 
 WIDTH = 40
@@ -51,7 +51,7 @@ def test_figures_are_whole_at_40_columns(narrow, monkeypatch, capsys, which):
 
     def shown():
         if which == "run":
-            run.show_results(records)
+            runs.show_results(records)
         else:
             _tables.show_table(_tables.draw_comparison(compare(records, differences=which == "differences")))
         return capsys.readouterr().out
@@ -84,7 +84,7 @@ def test_table_of_a_run_fits_into_a_terminal(monkeypatch, capsys, width):
     taught = [{"shots": 5, "zsl": {"accuracy": 0.9}, "gzsl": {"harmonic": 0.8}, "gzsl_calibrated": {"harmonic": 0.85}}]
     adapted = [{"unlabelled": "all", "zsl": {"accuracy": 0.6, "declined": "no gain"}}]
     monkeypatch.setenv("COLUMNS", str(width))
-    run.show_results([answered("class-means", taught=taught, adapted=adapted), answered("gaussian-softmax")])
+    runs.show_results([answered("class-means", taught=taught, adapted=adapted), answered("gaussian-softmax")])
     lines = capsys.readouterr().out.splitlines()
     places = [place for place, line in enumerate(lines) if line.startswith(("method", "gaussian-softmax"))]
     head, last = places[0], places[1]

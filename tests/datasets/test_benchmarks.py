@@ -1,6 +1,6 @@
 """The real split files, the real features, and generated features on real splits: whole, shifted and damaged.
 
-Classes and rows are those the authors publish. Without ZSKL_DATA see test_package.py, which needs no data.
+Classes and rows are those the authors publish. Without ZSKL_DATA see test_xlsa17.py, which needs no data.
 """
 
 import os

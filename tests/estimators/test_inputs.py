@@ -577,7 +577,7 @@ def wanted_of(model, rows):
 
 
 def test_scikit_learn_s_checks_of_sparse_rows():
-    """All checks of cosine and ESZSL, these among them, are in tests/baselines/test_registry.py."""
+    """All checks of cosine and ESZSL, these among them, are in tests/baselines/test_all_baselines.py."""
     assert all(make().__sklearn_tags__().input_tags.sparse for make in (Cosine, ESZSL, ClassMeansClassifier))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncalibratedWarning)

@@ -12,7 +12,7 @@ import pytest
 
 from small_search import QUICK
 from zskl import ZeroShotKernelClassifier, baselines, compare, datasets, methods, plots, protocols, selection
-from zskl.cli import run
+from zskl.cli import runs
 from zskl.datasets import Dataset, make_synthetic
 from zskl.experiments import expectation, run_folder, summary, unit
 from zskl.experiments.record import Record
@@ -271,7 +271,7 @@ def test_tables_and_reports_say_why_the_figure_is_missing(record):
 
 
 def test_the_terminal_says_why_the_figure_is_missing(record, capsys):
-    run.show_results([record])
+    runs.show_results([record])
     shown = " ".join(capsys.readouterr().out.split())
     assert NONE in shown
     assert "no test rows" not in shown

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from paper_runs import HERE, VALUES, evaluation, near, runs, table
-from zskl.paper import published, results, tables
+from zskl import baselines, methods
+from zskl.paper import results, tables
 from zskl.paper.results import Results
 
 
@@ -30,7 +31,7 @@ def test_tables_hold_what_the_records_say(whole):
         if method != "cmt-star":
             same(row, "zero-shot", [100 * record["zsl"]["accuracy"] for record in by_method[method]])
         same(row, "calibrated H", [100 * record["gzsl_calibrated"]["harmonic"] for record in by_method[method]])
-        theirs = published.published_zero_shot(method, "CUB")
+        theirs = tables.published_figure("zsl", method, "CUB")
         assert row["published (res101) zero-shot mean"] == ("" if theirs is None else f"{theirs:.4f}")
     for row in table(out, "gzsl-cub"):
         mine = by_method[row["method"]]
@@ -93,7 +94,7 @@ def test_methods_below_their_published_figure_are_named(whole):
         name
         for name, row in mine.items()
         if name != "cmt-star"
-        and (theirs := published.published_zero_shot(name, "CUB"))
+        and (theirs := tables.published_figure("zsl", name, "CUB"))
         and float(row["zero-shot mean"]) < theirs
     ]
     assert len(low) == len(below) > 0
@@ -173,3 +174,29 @@ def test_an_extrapolation_says_what_it_leaves_out(tmp_path):
         assert table.endswith("| ours | 1.5 |\n")
     file.write_text(json.dumps(found | {"rows": []}), "utf-8")
     assert tables._extrapolation_section(tmp_path) == []
+
+
+def test_published_tables_are_whole():
+    for method in (*results.BASELINES, *results.KERNELS):
+        for dataset in results.DATASETS:
+            assert tables.published_generalised(method, dataset) is not None
+            assert (tables.published_figure("zsl", method, dataset) is None) == (method == "cmt-star")
+    for method in results.PARTS["incoherence"]:
+        assert all(tables.published_figure("incoherence", method, dataset) > 0 for dataset in results.DATASETS)
+    assert tables.published_figure("zsl", "gaussian-ort", "APY") == 45.3
+    assert tables.published_figure("zsl", "gaussian-softmax", "APY") is None
+    assert "ResNet-101" in tables.read_published()["source"]
+    assert set(results.ALL) <= set(methods.METHODS)
+    assert {name for name in methods.METHODS if name not in baselines.BASELINES} <= set(results.ALL)
+    assert tables.published_figure("zsl", "eszsl-signs", "CUB") == tables.published_figure("zsl", "eszsl", "CUB")
+    assert tables.published_figure("zsl", "exem", "CUB") is None
+
+
+def test_exactly_two_printed_harmonic_means_are_misprints():
+    assert list(tables.find_misprints()) == [("dap", "APY"), ("cmt", "CUB")]
+    found = tables.published_generalised("cmt", "CUB")
+    assert (found.printed, round(found.harmonic, 1)) == (8.7, 12.9)
+    assert tables.printed_harmonic("cmt", "CUB").mark == "†"
+    assert tables.printed_harmonic("cmt-star", "CUB").mark == ""
+    assert tables.PublishedAccuracies(20.0, 60.0, 30.0).misprint is False  # and a planted one is found
+    assert tables.PublishedAccuracies(20.0, 60.0, 31.0).misprint is True

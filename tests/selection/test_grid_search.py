@@ -639,7 +639,7 @@ def test_settings_come_in_the_order_of_scikit_learn(part):
     assert list(combine_values(part)) == list(ParameterGrid(part))
 
 
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"means-softmax"}))  # see test_committee_search.py
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"means-softmax"}))  # see test_composite_search.py
 def test_every_method_has_a_default_grid_that_runs(name):
     grid = find(name).grid
     settings = expand_grid(grid, build(name))

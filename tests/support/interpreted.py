@@ -1,6 +1,6 @@
 """The fused step by Triton's interpreter, on the CPU: prints the largest relative differences from the plain step.
 
-A process of its own, since Triton reads TRITON_INTERPRET when it is imported: python tests/interpreted.py
+A process of its own, since Triton reads TRITON_INTERPRET when it is imported: python tests/support/interpreted.py
 """
 
 import itertools

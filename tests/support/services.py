@@ -24,7 +24,7 @@ import zskl
 from tolerances import FORMULA, SUMS, assert_close
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, cli, datasets, methods
 from zskl.baselines import BASELINES
-from zskl.cli import serve
+from zskl.cli import inference
 from zskl.serve import app, gallery, server
 from zskl.serve.app import GuardMiddleware, SyncMiddleware
 from zskl.serve.classes import name_classes_by_text
@@ -234,8 +234,8 @@ def in_thread(model=None, **options):
         patch.setattr(server, "SHUTDOWN_SECONDS", LIMIT)
         with pytest.MonkeyPatch.context() as starting:
             starting.setattr(uvicorn, "Server", Noted)
-            starting.setattr(serve, "say", said.put)
-            running = pool.submit(serve.serve, model, port=0, **options)
+            starting.setattr(inference, "say", said.put)
+            running = pool.submit(inference.serve, model, port=0, **options)
             running.add_done_callback(said.put)
             first = said.get(timeout=LIMIT)
             while isinstance(first, str) and not first.startswith("zskl serves"):  # what it says of the data before

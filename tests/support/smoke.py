@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zskl
 from zskl import ZeroShotKernelClassifier, datasets, protocols
-from zskl.paper import published
+from zskl.paper.tables import read_published
 
 DATA = (
     "py.typed",
@@ -46,7 +46,7 @@ def main() -> None:
         assert not any(folder in place.resolve().parents or folder == place for folder in away), place
     for name in DATA:
         assert resources.files("zskl").joinpath(name).is_file(), name
-    assert published.read_published()
+    assert read_published()
     assert not any(Path().iterdir()), "start this in an empty folder"
     running = started("run", "digits", "--method", "gaussian", "--set", "epochs=1", "--out", "runs")
 

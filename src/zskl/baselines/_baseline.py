@@ -49,15 +49,20 @@ LEARNED = {
         "The seen classes, then the further classes of the table: the default candidates of `predict`.",
     ),
 }
+EXAMPLE = """\
+Examples
+--------
+>>> from zskl import baselines, datasets, protocols
+>>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+>>> X, y = data.samples("trainval")
+>>> model = baselines.{model}.fit(X, y, data.signatures)
+>>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+True"""
 
 
 @dataclass_transform(eq_default=False)
 def baseline(cls: C) -> C:
-    """Make the constructor from the settings that a class lists as fields, and complete its docstring.
-
-    The docstring of a baseline describes what is its own. What many share is added to it, with their defaults, unless
-    it describes that too.
-    """
+    """Make the constructor from the settings that a class lists as fields, and add what many share to its docstring."""
     dataclass(repr=False, eq=False)(cls)
     signature = inspect.signature(cls.__init__)
     found = dict(signature.parameters)
@@ -87,6 +92,8 @@ def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
                 said = SEEDLESS if name == "random_state" and not cls.RANDOM else sentence
                 entry = f"\n{name} : {kind}\n    {said}"
             sections[place] = sections[place].replace(entry, "") + entry
+    if "EXAMPLE" in vars(cls):
+        sections.append(EXAMPLE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
     return "\n\n".join(sections)
 
 
@@ -94,6 +101,7 @@ def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
 class Baseline(ZeroShotClassifier):
     """A published method to compare with. A subclass lists its settings as fields, and is decorated with `baseline`."""
 
+    EXAMPLE: ClassVar[str]  # settings of the model in the example that its docstring gets
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}  # to which selection extends numbers of `GRID`
     _: KW_ONLY
     feature_scaling: str = "center-l2"

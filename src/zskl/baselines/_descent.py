@@ -40,6 +40,7 @@ class Problem(Protocol):
 
     def end_epoch(self, epochs: int) -> NumPyArray | None:
         """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
+        return None
 
     def learned_arrays(self) -> Learned:
         """What the estimator keeps, as arrays of its own."""
@@ -94,10 +95,10 @@ def run_descent(
 
 
 class DescentClassifier(Baseline):
-    """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
+    """Trained by `run_descent`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
-    DECAYS: ClassVar[bool] = True  # whether `run` adds the penalty of weights; False if the problem's gradients have it
+    DECAYS: ClassVar[bool] = True  # whether `run_descent` adds the penalty of weights, not the problem's gradients
     COPIES: ClassVar[bool] = False  # whether it needs all scaled rows at once
     batch_size: int
     epochs: int
@@ -200,9 +201,8 @@ class DescentClassifier(Baseline):
 def signature_coordinates(Y: Array) -> tuple[Array, Array]:
     """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for r = p all coordinates, Q = I.
 
-    A map into signature space moves only within the span of the training signatures, because a gradient is a
-    combination of them. Descent is the same in any orthonormal coordinates, so we use those of that span. The rank
-    matters: centred signatures of C classes span C − 1 directions, and one more would be rounding errors.
+    Descent moves a map only within the span of the training signatures, and is the same in any orthonormal coordinates.
+    The rank matters: centred signatures of C classes span C − 1 directions, and one more would be rounding errors.
     """
     exact = to_numpy(Y).astype(np.float64)
     _, sizes, directions = np.linalg.svd(exact, full_matrices=False)
@@ -218,12 +218,8 @@ def signature_coordinates(Y: Array) -> tuple[Array, Array]:
 Loss = Callable[[Array, Array, float], tuple[Array, Array]]
 
 
-class BilinearProblem:
-    """F(x, y) = xᵀWy under a loss that sees only the scores S = XWYᵀ (n, C) and each row's class.
-
-    With G = ∂loss/∂S the gradient of a batch is XᵀGY. W is in coordinates of the span of the training signatures, and
-    starts from a normal draw of variance 1/d.
-    """
+class BilinearProblem(Problem):
+    """xᵀWy under a loss of the scores S = XWYᵀ (n, C); with G = ∂loss/∂S the gradient of a batch is XᵀGY."""
 
     def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
         self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
@@ -236,9 +232,6 @@ class BilinearProblem:
         value, G = self.loss((X @ self.weights[0]) @ self.Z.mT, self.codes[rows], self.margin)
         namespace(X).matmul(X.mT, G @ self.Z, out=self.gradients[0])
         return value
-
-    def end_epoch(self, epochs: int) -> None:
-        return None
 
     def learned_arrays(self) -> Learned:
         return {"projection_": to_numpy(self.weights[0] @ self.basis.mT)}

@@ -50,18 +50,15 @@ class Rows:
         return None if self.weights is None else convert_like(self.weights[:, None] / self.mass, self.rotated)
 
 
-def working_precision(X: Any) -> str:
-    """In which training rows are multiplied: small ones in float64, so that weights are as good as copies of rows."""
-    return "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
-
-
 def row_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
-    """Some rows of X after the others, which may be scaled only now: where they stand, and the rows as `precision`."""
+    """Where some rows of X stand, and the rows, which may be scaled only now."""
+    # Small ones are multiplied in float64, so that weights are as good as copies of rows.
+    precision = "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
     height = max(BLOCK_ROWS, BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], height):
         rows = slice(start, min(start + height, X.shape[0]))
         block = X[rows]
-        yield rows, convert_like(block, block, working_precision(X))
+        yield rows, convert_like(block, block, precision)
 
 
 def row_spectrum(
@@ -72,8 +69,7 @@ def row_spectrum(
 ) -> tuple[NumPyArray, NumPyArray]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
-    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `on_block` is called
-    with each of the `row_blocks`, for other sums from the same pass.
+    `weights` (n,) are D of XᵀDX, `center` (d,) is subtracted, and `on_block` makes other sums from the same pass.
     """
     n, d = X.shape
     if n < d:
@@ -118,10 +114,7 @@ def minimise_ridge(
     intercept: bool = True,
     start: NumPyArray | None = None,
 ) -> tuple[NumPyArray, NumPyArray]:
-    """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`.
-
-    It starts from 0, or with W at `start` (d, k).
-    """
+    """(W (d, k), b (k,)) float32, from `start` or 0; `curvature` is about that of the loss in one output."""
     X = rows.rotated
     r = X.shape[1]
     scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
@@ -172,10 +165,7 @@ def class_membership(training: Training) -> Array:
 
 
 def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] | None = None) -> Array:
-    """(C, d) the sum of the training rows of each class, each times its weight.
-
-    Or that of what `transform` makes of rows (m, d) and their classes (m,).
-    """
+    """(C, d) the weighted sum of the rows of each class, or of what `transform` makes of rows (m, d) and codes (m,)."""
     X = training.X
     if is_sparse_rows(X):
         assert transform is None  # methods that take sparse rows add these up as they are
@@ -188,14 +178,14 @@ def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] 
 
 
 def class_sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
-    """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
+    """`sum_by_class` (C, d), and basis and energy of `row_spectrum`, from one pass over the training rows."""
     sums = ClassSums(training)
     basis, energy = row_spectrum(training.X, training.weights, on_block=sums.add)
     return to_numpy(sums.found), basis, energy
 
 
 class ClassSums:
-    """`class_sums`, to which dense rows are added block by block."""
+    """`sum_by_class`, to which dense rows are added block by block."""
 
     def __init__(self, training: Training, transform: Callable[[Array, Array], Array] | None = None) -> None:
         self._training, self._transform = training, transform
@@ -216,12 +206,7 @@ class ClassSums:
 
 
 def logistic_path(training: Training) -> Callable[[float], Weights]:
-    """C → the multinomial regression of the seen classes, fitted once for each C.
-
-    min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
-
-    Strictly convex in W: no seed, no schedule.
-    """
+    """C → the regression of seen classes, cached: min C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖², p from XW + b."""
     rows = rotate_rows(training.X, training.weights)
     return cache(lambda C: fit_multinomial(rows, class_membership(training), C))
 
@@ -234,8 +219,7 @@ def fit_multinomial(rows: Rows, targets: Array, C: float) -> Weights:
 
 def fit_binary(rows: Rows, targets: Array, C: float) -> Weights:
     """(W (d, k), b (k,)) of the sigmoids of XW + b for targets (n, k) of zeros and ones."""
-    k = targets.shape[1]
-    return minimise_ridge(rows, sigmoid_loss(targets, rows.share), k, 1 / (C * rows.mass), 0.25)
+    return minimise_ridge(rows, sigmoid_loss(targets, rows.share), targets.shape[1], 1 / (C * rows.mass), 0.25)
 
 
 def cross_entropy(targets: Array, share: Array | None = None) -> Loss:
@@ -276,5 +260,4 @@ def softplus(F: Array) -> Array:
 
 
 def sigmoid(F: Array) -> Array:
-    xp = namespace(F)
-    return 0.5 * (1 + xp.tanh(0.5 * F))
+    return 0.5 * (1 + namespace(F).tanh(0.5 * F))

@@ -12,7 +12,7 @@ from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namesp
 from zskl._validation import check_count, check_positive
 from zskl.baselines import _linear_models
 from zskl.baselines._baseline import baseline
-from zskl.baselines._descent import Callback, DescentClassifier, Learned, signature_coordinates
+from zskl.baselines._descent import Callback, DescentClassifier, Learned, Problem, signature_coordinates
 from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._inputs import Training
@@ -21,9 +21,17 @@ from zskl.kernels import pairwise_distances
 from zskl.training.solver import DivergenceError
 
 START = 0.3  # size of the input of tanh at the start, where tanh is nearly linear
+TRIED = {
+    "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+    "signature_scaling": ("center-l2", "sqrt-center-l2"),
+    "hidden": (128, 256),
+    "learning_rate": (1.0,),
+    "epochs": (5, 10, 20),
+}
+FEW = {"signature_scaling": ("center-l2",), "hidden": (128,)}  # beside standardised features
 
 
-class NetworkProblem:
+class NetworkProblem(Problem):
     """(1/n) Σ_i ‖tanh(x_i A) B / √h − y_i‖² over A (d, h) and B (h, r)."""
 
     def __init__(self, training: Training, seed: int, hidden: int) -> None:
@@ -49,9 +57,6 @@ class NetworkProblem:
         xp.matmul(H.mT, E, out=self.gradients[1])
         xp.matmul(X.mT, (E @ B.mT) * (1 - H * H), out=self.gradients[0])
         return value
-
-    def end_epoch(self, epochs: int) -> None:
-        return None
 
     def learned_arrays(self) -> Learned:
         A, B = self.weights
@@ -89,29 +94,12 @@ class CMT(DescentClassifier):
     ----------
     .. [1] R. Socher, M. Ganjoo, C. D. Manning and A. Y. Ng, "Zero-shot learning through cross-modal transfer", NIPS
        2013.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.CMT(random_state=0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "cmt"
+    EXAMPLE: ClassVar[str] = "random_state=0"
     SUMMARY: ClassVar[str] = "Cross-modal transfer: a two-layer network into signature space"
-    GRID: ClassVar = add_standardized(
-        {
-            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-            "signature_scaling": ("center-l2", "sqrt-center-l2"),
-            "hidden": (128, 256),
-            "learning_rate": (0.3, 1.0),
-            "epochs": (5, 10, 20),
-        },
-        {"signature_scaling": ("center-l2",), "hidden": (128,)},
-    )
+    GRID: ClassVar = add_standardized({**TRIED, "learning_rate": (0.3, 1.0)}, FEW)
     BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
 
@@ -193,8 +181,7 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
 
 def class_spreads(F: Array, prototypes: Array, codes: Array) -> NumPyArray:
     """(C,) mean ‖f_i − w_l‖² of each class, for embedded rows F (n, p) of classes `codes`: its isometric Gaussian."""
-    xp = namespace(F)
-    own = to_numpy(xp.sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
+    own = to_numpy(namespace(F).sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
     classes = to_numpy(codes)
     mean = np.bincount(classes, own, len(prototypes)) / np.bincount(classes, minlength=len(prototypes))
     return np.maximum(mean, max(FLOOR * mean.mean(), 1e-12)).astype(np.float32)
@@ -206,10 +193,7 @@ def novelty_scores(F: Array, prototypes: Array, spread: Array) -> Array:
 
 
 def best_threshold(novel: NumPyArray, right: NumPyArray, codes: NumPyArray, seen: NumPyArray) -> float:
-    """The τ with the highest harmonic mean of the accuracies of seen and unseen classes.
-
-    novel (n,) is each row's novelty, right (n,) whether its answer is right once it is sent to the right side.
-    """
+    """The τ of the best harmonic mean for novelties (n,); `right` (n,) are answers once rows are on their side of τ."""
     share = np.zeros(len(novel))  # what a right row adds to its mean per-class accuracy
     for kind in (seen, ~seen):
         _, index, sizes = np.unique(codes[kind], return_inverse=True, return_counts=True)
@@ -275,29 +259,12 @@ class CMTStar(CMT):
     ----------
     .. [1] R. Socher, M. Ganjoo, C. D. Manning and A. Y. Ng, "Zero-shot learning through cross-modal transfer", NIPS
        2013.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.CMTStar(random_state=0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "cmt-star"
+    EXAMPLE: ClassVar[str] = "random_state=0"
     SUMMARY: ClassVar[str] = "Cross-modal transfer with novelty detection"
-    GRID: ClassVar = add_standardized(
-        {
-            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-            "signature_scaling": ("center-l2", "sqrt-center-l2"),
-            "hidden": (128, 256),
-            "learning_rate": (1.0,),
-            "epochs": (5, 10, 20),
-        },
-        {"signature_scaling": ("center-l2",), "hidden": (128,)},
-    )
+    GRID: ClassVar = add_standardized(TRIED, FEW)
     COPIES: ClassVar[bool] = True  # it holds rows out, and turns them for its classifier
     BOUNDS: ClassVar = {"hidden": (32, 512), "epochs": (1, 160)}
     LEARNED: ClassVar = {
@@ -324,9 +291,8 @@ class CMTStar(CMT):
         failure: DivergenceError | None = None
         if trial is not None:
             W, b = _linear_models.logistic_path(trial.inner)(self.C)
-            answers = to_numpy(
-                namespace(trial.X).argmax(trial.X @ convert_like(W, trial.X) + convert_like(b, trial.X), axis=1)
-            )
+            logits = trial.X @ convert_like(W, trial.X) + convert_like(b, trial.X)
+            answers = to_numpy(namespace(logits).argmax(logits, axis=1))
             try:
                 for epochs, learned in super()._train(trial.inner, seed, wanted):
                     thresholds[epochs] = choose_threshold(trial, learned, answers)

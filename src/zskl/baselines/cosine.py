@@ -11,7 +11,7 @@ import numpy as np
 from zskl._arrays import Array, is_sparse_rows, to_numpy
 from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import scale_to_unit_length, sum_by_class
-from zskl.estimators._inputs import Training, refuse_weights
+from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.explanation import ScoreParts
 from zskl.scaling import Scaling
 from zskl.training.rows import RowsReadOnce, StreamedRows
@@ -83,7 +83,9 @@ class Cosine(Baseline):
         with self._all_or_nothing():
             training = self._prepare(X, y, signatures, RowsReadOnce if signatures is None else StreamedRows)
             if signatures is None:
-                self._describe_by_means(training)
+                means = to_numpy(sum_by_class(training)).astype(np.float64) / training.sizes[:, None]
+                self._describe(means)
+                self.signature_scaling_ = Scaling(())  # these rows are scaled already
             d, p = self.n_features_in_, self.signature_table_.matrix.shape[1]
             if not self._applies(d, p):
                 raise ValueError(
@@ -96,12 +98,6 @@ class Cosine(Baseline):
     def _applies(self, d: int, p: int) -> bool:
         return d == p
 
-    def _describe_by_means(self, training: Training) -> None:
-        """Each seen class by the mean of its scaled rows, which no scaling changes again."""
-        means = to_numpy(sum_by_class(training)).astype(np.float64) / training.sizes[:, None]
-        self._describe(means)
-        self.signature_scaling_ = Scaling(())
-
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         directions = scale_to_unit_length(Y)
         return lambda X: scale_to_unit_length(X) @ directions.T
@@ -110,6 +106,5 @@ class Cosine(Baseline):
         """Column by column: unit(x) meets unit(y), without a map in between."""
         if is_sparse_rows(self.signature_table_.matrix):
             return None
-        return ScoreParts(
-            np.eye(self.n_features_in_, dtype=np.float32), samples=scale_to_unit_length, classes=scale_to_unit_length
-        )
+        identity = np.eye(self.n_features_in_, dtype=np.float32)
+        return ScoreParts(identity, samples=scale_to_unit_length, classes=scale_to_unit_length)

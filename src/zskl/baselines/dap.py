@@ -20,11 +20,10 @@ THRESHOLDS = ("mean", "median", "matrix-mean")
 
 
 def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
-    """(p,) the threshold above which an attribute is present, for the seen classes Y (C, p).
+    """(p,) above which an attribute is present, for the seen classes Y (C, p).
 
-    It is near the attribute's mean or median, or near the mean of the whole of Y. It lies in the middle between its two
-    neighbouring values, so that rounding cannot move a class across it. The threshold of a constant attribute is its
-    value, unless it is that of the whole of Y: then all classes may have an attribute.
+    It lies in the middle between two values, so that rounding cannot move a class across it. That of a constant
+    attribute is its value, unless the rule is of the whole of Y: then all classes may have an attribute.
     """
     Y = Y.astype(np.float64)
     if rule == "matrix-mean":
@@ -35,8 +34,7 @@ def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
     below = np.where(about >= Y, Y, -np.inf).max(axis=0)
     above = np.where(about < Y, Y, np.inf).min(axis=0)
     between = np.isfinite(below) & np.isfinite(above)
-    middle: NumPyArray = np.where(between, 0.5 * (below + above), about)
-    return middle
+    return np.where(between, 0.5 * (below + above), about)
 
 
 def binarise(Y: Array, threshold: NumPyArray) -> Array:
@@ -47,8 +45,7 @@ def binarise(Y: Array, threshold: NumPyArray) -> Array:
 def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
     """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
 
-    The logarithms of the posteriors are (n, p), `prior` (p,) is the share of seen classes with an attribute. One that
-    all or none of them have says nothing about unseen classes and is left out.
+    An attribute that all or none of the seen classes have says nothing about unseen classes and is left out.
     """
     varies = (prior > 0) & (prior < 1)
     safe = np.where(varies, prior, 0.5)
@@ -59,7 +56,25 @@ def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyAr
 
 
 @baseline
-class DAP(WeightedClassifier):
+class AttributeClassifier(WeightedClassifier):
+    """The settings that DAP and IAP share."""
+
+    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
+    FREE: ClassVar = ("C", "threshold")
+
+    C: float = 1.0
+    threshold: str = "mean"
+    _: KW_ONLY
+    feature_scaling: str = "l2-center-l2"
+    signature_scaling: str = "none"
+
+    def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_option("threshold", self.threshold, THRESHOLDS)
+
+
+@baseline
+class DAP(AttributeClassifier):
     """Direct attribute prediction: one probabilistic classifier for each attribute.
 
     A class scores by how well its attributes are met::
@@ -98,18 +113,10 @@ class DAP(WeightedClassifier):
     ----------
     .. [1] C. H. Lampert, H. Nickisch and S. Harmeling, "Learning to detect unseen object classes by between-class
        attribute transfer", CVPR 2009.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.DAP(C=1.0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "dap"
+    EXAMPLE: ClassVar[str] = "C=1.0"
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
     GRID: ClassVar = add_standardized(
         {
@@ -119,19 +126,7 @@ class DAP(WeightedClassifier):
         },
         {"C": (3.0,)},
     )
-    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
-    FREE: ClassVar = ("C", "threshold")
-
-    C: float = 1.0
-    threshold: str = "mean"
-    _: KW_ONLY
-    feature_scaling: str = "l2-center-l2"
-    signature_scaling: str = "none"
-
-    def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_option("threshold", self.threshold, THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))

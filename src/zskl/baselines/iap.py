@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
-from zskl._validation import check_option, check_positive
 from zskl.baselines import _linear_models, dap
-from zskl.baselines._baseline import WeightedClassifier, baseline
+from zskl.baselines._baseline import baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
@@ -21,7 +19,7 @@ FLOOR = 1e-6  # of a probability whose logarithm is taken
 
 
 @baseline
-class IAP(WeightedClassifier):
+class IAP(dap.AttributeClassifier):
     """Indirect attribute prediction: recognise seen classes, and recall their attributes.
 
     A class scores by how well its attributes are met::
@@ -58,18 +56,10 @@ class IAP(WeightedClassifier):
     ----------
     .. [1] C. H. Lampert, H. Nickisch and S. Harmeling, "Learning to detect unseen object classes by between-class
        attribute transfer", CVPR 2009.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.IAP(C=1.0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "iap"
+    EXAMPLE: ClassVar[str] = "C=1.0"
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
     GRID: ClassVar = add_standardized(
         {
@@ -79,7 +69,6 @@ class IAP(WeightedClassifier):
         },
         {"C": (3.0,)},
     )
-    BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {
         "weights_": ("d", "C"),
         "intercept_": ("C",),
@@ -87,17 +76,6 @@ class IAP(WeightedClassifier):
         "threshold_": ("p",),
         "prior_": ("p",),
     }
-    FREE: ClassVar = ("C", "threshold")
-
-    C: float = 1.0
-    threshold: str = "mean"
-    _: KW_ONLY
-    feature_scaling: str = "l2-center-l2"
-    signature_scaling: str = "none"
-
-    def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_option("threshold", self.threshold, dap.THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
@@ -115,5 +93,4 @@ class IAP(WeightedClassifier):
         xp = namespace(X)
         classes = softmax(X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X))  # (n, C)
         p = xp.clip(classes @ convert_like(self.present_, X), FLOOR, 1 - FLOOR)
-        A = dap.binarise(Y, self.threshold_)
-        return dap.class_scores(xp.log(p), xp.log1p(-p), A, self.prior_)
+        return dap.class_scores(xp.log(p), xp.log1p(-p), dap.binarise(Y, self.threshold_), self.prior_)

@@ -24,10 +24,7 @@ from zskl.estimators.base import add_standardized
 
 
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
-    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
-
-    r is the number of violating classes. This is the mean over a random draw of one of them.
-    """
+    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) and gradient for S (n, C), l = own[i], r violating classes."""
     xp = namespace(S)
     H = margin_violations(S, own, margin)
     G = xp.astype(H > 0, S.dtype)
@@ -51,8 +48,7 @@ class LatentProblem:
         (W,), X, own = self.weights, self.X[rows], self.codes[rows]
         xp = namespace(X)
         S = (X @ W) @ self.Z.mT  # (K, n, C)
-        maps = xp.arange(S.shape[0], device=S.device)[:, None, None]
-        best = xp.argmax(S, axis=0) == maps
+        best = xp.argmax(S, axis=0) == xp.arange(S.shape[0], device=S.device)[:, None, None]  # map by map
         value, G = mean_hinge(xp.max(S, axis=0), own, self.margin)
         xp.matmul(X.mT, (best * G) @ self.Z, out=self.gradients[0])
         each = xp.arange(S.shape[1], device=S.device)
@@ -104,18 +100,10 @@ class LatEm(DescentClassifier):
     ----------
     .. [1] Y. Xian, Z. Akata, G. Sharma, Q. Nguyen, M. Hein and B. Schiele, "Latent embeddings for zero-shot
        classification", CVPR 2016.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.LatEm(epochs=10, random_state=0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "latem"
+    EXAMPLE: ClassVar[str] = "epochs=10, random_state=0"
     SUMMARY: ClassVar[str] = "Latent embeddings: several bilinear maps, the best one scores"
     GRID: ClassVar = add_standardized(
         {
@@ -152,9 +140,8 @@ class LatEm(DescentClassifier):
         return LatentProblem(training, seed, self)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        xp = namespace(X)
         first, *others = convert_like(self.projections_, X)
         best = (X @ first) @ Y.mT
         for W in others:
-            best = xp.maximum(best, (X @ W) @ Y.mT)
+            best = namespace(X).maximum(best, (X @ W) @ Y.mT)
         return best

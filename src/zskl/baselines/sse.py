@@ -32,21 +32,18 @@ TOLERANCE = 1e-9  # of the largest change of a weight in one pass
 def project_to_simplex(A: Array) -> Array:
     """The nearest point of the simplex {a ≥ 0, Σa = 1} to each row of A (m, k)."""
     xp = namespace(A)
-    k = A.shape[1]
     falling = xp.flip(xp.sort(A, axis=1), axis=1)
     ranks = xp.astype(xp.cumulative_sum(xp.ones_like(A[0, :])), A.dtype)
     surplus = (xp.cumulative_sum(falling, axis=1) - 1) / ranks  # (m, k) what to subtract if so many weights remain
     remain = xp.sum(xp.astype(falling > surplus, xp.int64), axis=1)  # (m,) ≥ 1
     columns = xp.astype(ranks, xp.int64)[None, :] == xp.reshape(remain, (-1, 1))
     taken = xp.sum(xp.where(columns, surplus, xp.zeros_like(surplus)), axis=1, keepdims=True)
-    return xp.maximum(A - taken, xp.zeros_like(A)) if k > 1 else xp.ones_like(A)
+    return xp.maximum(A - taken, xp.zeros_like(A)) if A.shape[1] > 1 else xp.ones_like(A)
 
 
 def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:
-    """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k).
-
-    Accelerated projected gradient in float64. It starts again for a point that it overshoots.
-    """
+    """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k)."""
+    # Accelerated projected gradient in float64; it starts again for a point that it overshoots.
     xp = namespace(points)
     points, corners = convert_like(points, points, "float64"), convert_like(corners, points, "float64")
     k = corners.shape[0]
@@ -82,9 +79,8 @@ def similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
     parts = []
     for start in range(0, X.shape[0], ROWS):
         rows = X[start : start + ROWS]
-        parts.append(
-            xp.concat([_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)], axis=0).T
-        )
+        blocks = [_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)]
+        parts.append(xp.concat(blocks, axis=0).T)
     return xp.concat(parts, axis=0)
 
 
@@ -101,13 +97,7 @@ def similarity_gradients(X: Array, w: Array, V: Array, embedding: str, slope: Ar
 
 
 def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
-    """Objective () and gradient (n, C) of how far rows and class means fall short of their margins.
-
-    F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
-
-        mean_{i,c} max(0, Δ(y_i, c) − F_i,y_i + F_ic)
-        + alignment · mean_{k,c} max(0, Δ(k, c) − mean_{i of class k} (F_ik − F_ic))   over the classes k of the rows
-    """
+    """The first two terms of SSE's objective and their gradient (n, C), for scores F and one-hot rows `own` (n, C)."""
     xp = namespace(F)
     n, C = F.shape
     ahead = xp.sum(own * F, axis=1, keepdims=True) - F  # (n, C) of the row's class, before the others
@@ -241,33 +231,16 @@ class SSE(DescentClassifier):
     References
     ----------
     .. [1] Z. Zhang and V. Saligrama, "Zero-shot learning via semantic similarity embedding", ICCV 2015.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.SSE(random_state=0).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "sse"
+    EXAMPLE: ClassVar[str] = "random_state=0"
     SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
     GRID: ClassVar = add_standardized(
-        {
-            "gamma": (0.3, 1.0),
-            "alignment": (1.0, 10.0),
-            "epochs": (3, 6, 12),
-            "feature_scaling": ("sqrt-l2",),
-        },
+        {"gamma": (0.3, 1.0), "alignment": (1.0, 10.0), "epochs": (3, 6, 12), "feature_scaling": ("sqrt-l2",)},
         {"gamma": (1.0,), "alignment": (1.0,), "epochs": (3, 6)},
     )
-    BOUNDS: ClassVar = {
-        "gamma": (0.01, 30.0),
-        "alignment": (0.1, 100.0),
-        "epochs": (1, 24),
-    }
+    BOUNDS: ClassVar = {"gamma": (0.01, 30.0), "alignment": (0.1, 100.0), "epochs": (1, 24)}
     LEARNED: ClassVar = {
         "weights_": ("*", "d"),
         "thresholds_": ("C", "*", "d"),

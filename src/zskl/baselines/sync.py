@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -73,18 +74,10 @@ class SynC(SharedFitClassifier):
     ----------
     .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR
        2016.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, protocols
-    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-    >>> X, y = data.samples("trainval")
-    >>> model = baselines.SynC(lam=1e-3).fit(X, y, data.signatures)
-    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
-    True
     """
 
     kind: ClassVar[str] = "sync"
+    EXAMPLE: ClassVar[str] = "lam=1e-3"
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
     GRID: ClassVar = add_standardized(
         {
@@ -115,22 +108,20 @@ class SynC(SharedFitClassifier):
         phantoms = to_numpy(class_signatures(training))
         distances = pairwise_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
         own, rows = class_membership(training), rotate_rows(training.X)
-        C = len(phantoms)
-        solvers: dict[str, Callable[[float], NumPyArray]] = {
-            "one-vs-other": lambda lam: minimise_ridge(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[
-                0
-            ],
-            "structured": lambda lam: fit_structured(rows, own, own @ convert_like(distances, own), lam),
-        }
-        known: dict[tuple[float, str], NumPyArray] = {}
+
+        @cache
+        def solve(lam: float, loss: str) -> NumPyArray:
+            if loss == "structured":
+                W = fit_structured(rows, own, own @ convert_like(distances, own), lam)
+            else:
+                W, _ = minimise_ridge(rows, squared_hinge(2 * own - 1), len(phantoms), lam, 1.0, intercept=False)
+            return W.T.astype(np.float64)
 
         def finish(model: Self) -> None:
-            key = float(model.lam), str(model.loss)
-            if key not in known:
-                known[key] = solvers[model.loss](model.lam).T.astype(np.float64)
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
-            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ known[key]
+            classifiers = solve(float(model.lam), str(model.loss))
+            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ classifiers
 
         return finish
 

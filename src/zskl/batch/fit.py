@@ -35,8 +35,6 @@ TOGETHER = 32  # blocks of 2 MB that are added up at once: products of larger ma
 
 @dataclass(frozen=True)
 class Shard:
-    """A file of rows, and its file of labels where these are not a column of it."""
-
     path: str
     labels: str | None
 
@@ -51,7 +49,6 @@ class Job:
     width: int
 
     def open_shard(self, shard: Shard) -> FeatureFile:
-        """The shard, ready to be read; one of another width, or without these columns, is refused."""
         head = tables.read_header(shard.path)
         lacking = [name for name in self.names or () if name not in head.fields]
         if lacking:
@@ -172,7 +169,6 @@ def _plan_shards(folder: PathLike, labels: PathLike, model: ClassMeansClassifier
 
 
 def _find_label_files(files: Sequence[str], folder: Path) -> dict[str, str]:
-    """shard → its file of labels."""
     there: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in LABEL_FILES:
@@ -193,7 +189,6 @@ def _find_label_files(files: Sequence[str], folder: Path) -> dict[str, str]:
 def _merge_sums(
     job: Job, shards: Sequence[Shard], engine: Engine | None, report: Callable[[int, int], object] | None
 ) -> Sums:
-    """The sums of all shards, added in their order."""
     total: Sums | None = None
     early: dict[int, Sums] = {}  # finished before one that comes first
     following = 0
@@ -237,7 +232,6 @@ def _gather_blocks(blocks: Iterator[Labelled], width: int) -> Iterator[Labelled]
 
 
 def _labelled_blocks(job: Job, shard: Shard) -> Iterator[Labelled]:
-    """Rows and their labels, as they are read."""
     beside = None if shard.labels is None else tables.read_labels(shard.labels)[0]
     texts = None if beside is None else np.array(beside.names, dtype=np.str_)[beside.codes]
     done = 0

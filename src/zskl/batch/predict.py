@@ -34,6 +34,7 @@ from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
 from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
+from zskl.experiments.sweep import Failure
 from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 
@@ -74,10 +75,9 @@ class Predictor:
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
         table = read_candidates(model, signatures, with_known)
+        names = None if candidates is None else to_model_labels(model, candidates)
         self.model, self.probabilities, self.reject = model, probabilities, reject
-        self.panel = CandidateScorer(
-            model, table, None if candidates is None else to_model_labels(model, candidates), calibrated=True
-        )
+        self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown(self.panel.labels)
@@ -116,7 +116,6 @@ class Predictor:
 
 
 def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
-    """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1
     with replace_file(path) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
@@ -129,10 +128,7 @@ def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
 def open_for_model(
     model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None
 ) -> tables.FeatureFile:
-    """A features file; columns are matched by name where model and file have names, else by their number.
-
-    `labels` is its column of labels, if you want them, and `rows` the number of rows, if you know it.
-    """
+    """A features file; columns are matched by name where model and file have names, else by their number."""
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
     if prepared is not None:  # the dataset had holes or words
@@ -148,7 +144,6 @@ def open_for_model(
 
 
 def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
-    """The features of a block, under the names that the model knows them by."""
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
@@ -174,16 +169,12 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     described = set(new.classes.tolist())
     kept = known.select([label for label in known.classes.tolist() if label not in described])
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
-    return SignatureTable(
-        labels if mine == "string" else labels.astype(np.int64), stack_rows(kept.matrix, new.matrix), new.names
-    )
+    labels = labels if mine == "string" else labels.astype(np.int64)
+    return SignatureTable(labels, stack_rows(kept.matrix, new.matrix), new.names)
 
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
-    """Names from a file or the command line as labels of the model.
-
-    They become integers if the labels of the model are integers and all these names are whole numbers.
-    """
+    """Integers if the labels of the model are integers and all these names are whole numbers."""
     if label_kind(model.classes_, "the model") == "integer":
         return tables.to_label_type(names)
     return np.array(names, dtype=object)
@@ -216,7 +207,6 @@ class Explained:
             yield [*head, "", name, _format_number(value), "", ""]
 
     def record(self) -> dict[str, object]:
-        """The same for JSON."""
         return {self.named_by: self.row, **self.explanation.record()}
 
 
@@ -233,10 +223,7 @@ def explain_file(
     rows: Sequence[range] | None = None,
     raw: bool = False,
 ) -> Iterator[Explained]:
-    """Explanations for the rows of a file, or those of them numbered in `rows`, from 0 on; see `model.explain`.
-
-    Candidates are those of `Predictor`.
-    """
+    """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
     table = read_candidates(model, signatures, with_known)
     names = None if candidates is None else to_model_labels(model, candidates)
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
@@ -262,7 +249,6 @@ def explain_file(
 
 
 def explanation_lines(found: Iterator[Explained]) -> Iterator[list[object]]:
-    """The lines of a CSV table, its column names first."""
     for count, one in enumerate(found):
         if not count:
             yield [one.named_by, *EXPLANATION_COLUMNS]
@@ -298,8 +284,6 @@ def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLik
     return len(names)
 
 
-# Folders of shards
-
 # Beside the predictions lies this file. It has a line for each finished shard, which names the model, the options and
 # the shard: a run that was interrupted continues where it stopped, and what has changed since is done again.
 FILE = "predictions.jsonl"
@@ -319,14 +303,10 @@ class Options:
     reject: float | None = None
 
     def predictor(self, model: ZeroShotClassifier) -> Predictor:
-        """The model, asked that."""
         return Predictor(model, **asdict(self))
 
     def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Of options by name, as JSON gives them back, those that are not at their defaults.
-
-        Only these are compared with an earlier run: so a new option, at its default, leaves finished shards finished.
-        """
+        """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""
 
         def as_json(options: Mapping[str, object]) -> dict[str, object]:
             return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
@@ -363,7 +343,6 @@ class Job:
         return self.options.predictor(methods.load(self.model, self.device))
 
     def output(self, shard: Shard) -> Path:
-        """The file of predictions."""
         return Path(self.out) / f"{shard.name}.csv"
 
 
@@ -399,13 +378,6 @@ class Line:
     written: int
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A shard without predictions, and why; others go on."""
-
-    sentence: str
-
-
 def plan_job(model: PathLike, out: PathLike, options: Options, device: str | None = None) -> Job:
     """What to do for every shard. A model or options that cannot work are refused before any shard is read."""
     table = options.signatures
@@ -438,11 +410,7 @@ def find_shards(folder: PathLike) -> list[Shard]:
 
 
 def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFile) -> dict[int, str]:
-    """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
-
-    The last line on a shard counts, and only for the file that it describes. Lines that cannot be read count for
-    nothing.
-    """
+    """place → "" for a shard that was never done, or why it is done again. The last readable line on a shard counts."""
     last: dict[str, Line] = {}
     for one in run_folder.read_log(folder.path):
         with suppress(ValueError):
@@ -472,10 +440,7 @@ def predict_folder(
     started: Callable[[int], object],
     on_progress: Callable[[int, str], object],
 ) -> Generator[tuple[int, int | Failure], None, None]:
-    """(place, rows or failure) of each of these shards as it finishes; its line is in `folder` by then.
-
-    If you stop before the end, close the generator (`contextlib.closing`), so that the workers end.
-    """
+    """(place, rows or failure) of each shard as it finishes. Close the generator, so that the workers end."""
     # A run that was killed left these; no other run has the folder now.
     for part in find_leftovers(Path(job.out), "*.csv"):
         part.unlink(missing_ok=True)
@@ -498,7 +463,6 @@ def predict_folder(
 
 
 def _predict_shard(job: Job, shard: Shard, report: Callable[[str], object] | None = None) -> int | Failure:
-    """On a worker, or here."""
     try:
         rows = write_predictions(job.output(shard), _report_rows(job.predictor().lines(shard.path), report))
         if Shard.from_path(shard.path) != shard:
@@ -518,7 +482,6 @@ def _report_rows(lines: Iterator[list[object]], report: Callable[[str], object] 
 
 
 def file_fingerprint(path: PathLike) -> str:
-    """SHA-256 of a file in hex."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no file at {path}: check the path")
     with open(path, "rb") as file:

@@ -34,13 +34,15 @@ class Change:
     counts: dict[Any, int]
 
     def sentences(self) -> Iterator[str]:
-        """What changed, a sentence each."""
-        rows = sum(self.counts.values())
+        seen = set(self.before.classes_.tolist())
+        old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
         if self.counts:
-            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._describe_counts()}"
+            kinds = {one: "seen" if one in seen else "unseen" if one in set(old) else "new" for one in self.counts}
+            shown = [f"{count} of {one} ({kinds[one]})" for one, count in list(self.counts.items())[:SHOWN]]
+            listed = ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
+            yield f"{self.verb} {sum(self.counts.values())} row(s) of {len(kinds)} class(es): {listed}"
         else:
             yield f"{self.verb} all examples"
-        old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
         lists = {
             "new to the model": [label for label in new if label not in set(old)],
             "no longer in the model": [label for label in old if label not in set(new)],
@@ -49,15 +51,8 @@ class Change:
         yield from (f"{what}: {list_values(labels)}" for what, labels in lists.items() if len(labels))
         yield _describe_calibration(self.before, self.after)
 
-    def _describe_counts(self) -> str:
-        seen, mine = set(self.before.classes_.tolist()), set(self.before.candidates_.tolist())
-        kinds = {label: "seen" if label in seen else "unseen" if label in mine else "new" for label in self.counts}
-        shown = [f"{count} of {label} ({kinds[label]})" for label, count in list(self.counts.items())[:SHOWN]]
-        return ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
-
 
 def _describe_calibration(before: ZeroShotClassifier, after: ZeroShotClassifier) -> str:
-    """What calibration is now."""
     if before.temperatures_ is None and not before.calibration_ and not after.calibration_:
         return "calibration: none, as before; fit the model with validation classes (zskl fit) to have one"
     same = before.calibration_ == after.calibration_ and before.temperatures_ == after.temperatures_
@@ -80,7 +75,6 @@ def check_ability(model: ZeroShotClassifier, path: PathLike, ability: str) -> No
 def teach_from_file(
     model: Any, features: PathLike, labels: PathLike, signatures: PathLike | None = None, wrong: bool = False
 ) -> Change:
-    """Add the labelled rows of a file to the examples of a model, as wrong ones if you say so."""
     X, y = read_labelled(model, features, labels)
     table = None if signatures is None else read_candidates(model, signatures, with_known=False)
     verb = "marked as wrong" if wrong else "taught"
@@ -88,10 +82,7 @@ def teach_from_file(
 
 
 def remove_examples(model: Any, features: PathLike | None, labels: PathLike | None) -> Change:
-    """Remove the labelled rows of a file from the examples of a model.
-
-    Without features all examples of the classes in the file of labels go, and without labels all examples.
-    """
+    """Without features all examples of the classes in the file of labels go, and without labels all examples."""
     if features is not None and labels is not None:
         X, y = read_labelled(model, features, labels)
         return Change(model, model.remove_examples(X, y), "removed", dict(Counter(y.tolist())))
@@ -111,10 +102,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
 
 
 def read_labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
-    """The rows of a features file for a model, and the class of each: a column of it, or another file.
-
-    If that file names its rows, by id or by number, it may name some of them only: the others are left out.
-    """
+    """Rows and their classes. A file of labels that names its rows may name some of them only: others are left out."""
     column = tables.label_column(tables.read_header(features), features, labels)
     found, label_ids, numbered = (tables.Labels(), None, False) if column else tables.read_some_labels(labels)
     X, ids, texts = read_whole_file(model, features, column, None if column or label_ids is not None else len(found))
@@ -168,7 +156,6 @@ class Adaptation:
     changed: int
 
     def sentences(self) -> Iterator[str]:
-        """What changed, a sentence each."""
         outcome: dict[str, Any] = getattr(self.after, "adaptation_", None) or {}
         masses = outcome.get("masses") or {}
         yield f"adapted to {self.rows} unlabelled rows, which may be of {self.candidates} classes"

@@ -17,41 +17,35 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zskl.cli import (
-    _signals,
-    catalogue,
-    compare,
-    data,
-    expect,
-    explain,
-    export,
-    fit,
-    paper,
-    predict,
-    report,
-    run,
-    serve,
-    teach,
+from zskl.cli import catalogue, data, inference, learning, paper, runs
+from zskl.cli._terminal import (
+    STOPS,
+    fail,
+    fail_on_stop,
+    loudness,
+    raise_on_end_signals,
+    read_to_the_end,
+    replace_unencodable,
+    say,
 )
-from zskl.cli._terminal import fail, loudness, read_to_the_end, replace_unencodable, say
 from zskl.version import __version__
 
 __all__ = ["app", "main"]
 
 # Command files import Typer and Rich at their top and anything heavier inside commands, so that help is quick.
 COMMANDS = (
-    run.run,
-    compare.compare,
-    report.report,
-    expect.expect,
-    fit.fit,
-    predict.predict,
-    teach.teach,
-    teach.adapt,
-    teach.label_next,
-    explain.explain,
-    export.export,
-    serve.serve,
+    runs.run,
+    runs.compare,
+    runs.report,
+    runs.expect,
+    learning.fit,
+    inference.predict,
+    learning.teach,
+    learning.adapt,
+    learning.label_next,
+    inference.explain,
+    inference.export,
+    inference.serve,
     paper.paper,
     catalogue.methods,
     catalogue.datasets,
@@ -74,8 +68,6 @@ def describe_type(kind: str) -> str:
 
 
 class _PlainTypes:
-    """Names the types of values in everyday words in help."""
-
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)  # type: ignore[misc]
         for one in params:
@@ -103,8 +95,8 @@ def add_common_options(command: Callable[..., None]) -> Callable[..., None]:
         try:
             with read_to_the_end(), loudness(verbose, quiet):
                 command(**{name: expand_home(value, name in PATHS) for name, value in given.items()})
-        except _signals.STOPS as stop:
-            fail(*_signals.describe_stop(stop))
+        except STOPS as stop:
+            fail_on_stop(stop)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     common = [
@@ -154,11 +146,11 @@ def root(
 def main() -> None:
     """Run the command that the arguments name."""
     replace_unencodable()
-    _signals.raise_on_end_signals()
+    raise_on_end_signals()
     try:
         app()
-    except _signals.STOPS as stop:
-        fail(*_signals.describe_stop(stop))
+    except STOPS as stop:
+        fail_on_stop(stop)
     except Exception as error:
         from zskl.engines import is_user_error
 

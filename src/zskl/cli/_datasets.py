@@ -50,8 +50,7 @@ def pick_features(name: str, features: list[str]) -> str | None:
     >>> pick_features("cub", ["res50", "CUB=vgg19", "SUN=clip"])
     'vgg19'
     """
-    found = list_features(name, features)
-    return found[-1] if found else None
+    return next(reversed(list_features(name, features)), None)
 
 
 def list_features(name: str, features: list[str]) -> list[str]:
@@ -66,11 +65,7 @@ def list_features(name: str, features: list[str]) -> list[str]:
             general.append(value)
         elif dataset.lower() == name.lower():
             for_this.append(value)
-        elif not _is_dataset(dataset):
+        elif dataset.lower() not in {known.lower() for known, _ in datasets.names()} and not Path(dataset).exists():
             known = ", ".join(known for known, _ in datasets.names())
             raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")
     return for_this or general
-
-
-def _is_dataset(name: str) -> bool:
-    return name.lower() in {known.lower() for known, _ in datasets.names()} or Path(name).exists()

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from zskl.cli._terminal import errors, shows_progress
+from zskl.cli._terminal import errors, is_quiet
 
 
 def _open_progress(*columns: ProgressColumn) -> Progress:
@@ -29,7 +29,7 @@ def _open_progress(*columns: ProgressColumn) -> Progress:
         *columns,
         console=errors,
         transient=True,
-        disable=not shows_progress(),
+        disable=not errors.is_terminal or is_quiet(),
         speed_estimate_period=86400,
     )
 

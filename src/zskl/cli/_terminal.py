@@ -1,6 +1,7 @@
 """Standard output and standard error: results go to the first, remarks, errors and progress to the second.
 
-Also what a terminal lacks (letters, room) and what becomes of a command whose reader has gone.
+Also what a terminal lacks (letters, room), and what ends a command: a reader that has gone, Ctrl-C, `kill PID` and a
+closed terminal. The last two end it as Ctrl-C does: it stops its workers and says how to continue.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import errno
 import io
 import logging
 import os
+import signal
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
 from rich.text import Text
 
+NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last in place of the second
+SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 READER_GONE = 141  # the exit code of a program whose reader has gone: 128 + SIGPIPE
 
 # What a terminal without these signs shows in their place; "?" for any other.
@@ -28,8 +35,6 @@ _quiet: list[bool] = [False]  # the last is what the command that runs was given
 
 
 class _Output(Console):
-    """Standard output."""
-
     def on_broken_pipe(self) -> NoReturn:
         # Rich would end the process with exit code 1; `read_to_the_end` decides.
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -58,7 +63,7 @@ def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
 
 
 class _LogPrinter(logging.Handler):
-    """Prints what the library logs. Warnings are left to `_warnings` while it collects them."""
+    """Prints what the library logs. Warnings are left to `collect_messages` while it runs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
@@ -67,13 +72,7 @@ class _LogPrinter(logging.Handler):
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs was told to be quiet."""
     return _quiet[-1]
-
-
-def shows_progress() -> bool:
-    """Whether there is somebody to see a bar."""
-    return errors.is_terminal and not is_quiet()
 
 
 def say(sentence: str, wrapped: bool = False) -> None:
@@ -153,3 +152,75 @@ def _is_stuck() -> bool:
     except OSError:
         return True
     return False
+
+
+class _Collector(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.counts: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.counts[record.getMessage()] += 1
+
+
+@contextmanager
+def collect_messages() -> Iterator[None]:
+    """Hold back log messages and warnings of this block, also of workers; show each once at its end, with a count."""
+    from zskl.engines import capture_logs
+
+    collector = _Collector()
+    try:
+        with capture_logs(collector), warnings.catch_warnings():
+            warnings.showwarning = lambda message, *where, **more: collector.counts.update([str(message)])
+            yield
+    finally:
+        for sentence, times in collector.counts.items():
+            note(sentence if times == 1 else f"{sentence} ({times} times)")
+
+
+@contextmanager
+def collect_warnings() -> Iterator[None]:
+    """Hold back warnings of this block, and show each once at its end, however often it came."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+            note(sentence)
+
+
+class Ended(SystemExit):
+    """By a signal; the exit code is 128 + its number, as in a shell."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+STOPS = (KeyboardInterrupt, Ended)  # what a command catches that can be continued
+
+
+def raise_on_end_signals() -> None:
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
+
+    A signal that is ignored, as after `nohup`, or that a caller handles, is left alone.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    for other in SIGNALS:
+        if signal.getsignal(other) is _end:
+            signal.signal(other, signal.SIG_DFL)
+    raise Ended(number)
+
+
+def fail_on_stop(stop: BaseException, more: str = "") -> NoReturn:
+    """Say what ended a command, and `more`, such as how to continue it."""
+    if isinstance(stop, Ended):
+        fail(f"ended by {signal.Signals(stop.number).name}{more}", 128 + stop.number)
+    fail(f"interrupted{more}", 130)

@@ -11,10 +11,8 @@ from rich.table import Table
 
 from zskl.cli import _options
 from zskl.cli._progress import show_progress
-from zskl.cli._signals import STOPS, describe_stop
 from zskl.cli._tables import show_table
-from zskl.cli._terminal import fail, mention, say
-from zskl.cli._warnings import collect_warnings
+from zskl.cli._terminal import STOPS, collect_warnings, fail, fail_on_stop, mention, say
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health
@@ -64,8 +62,7 @@ def embed(
         with show_progress("pictures") as progress:
             done = images.embed(pictures, out, backbone, batch_size, device, progress=progress)
     except STOPS as stop:
-        how, code = describe_stop(stop)
-        fail(f"{how}; the same command continues", code)
+        fail_on_stop(stop, "; the same command continues")
     for one in done.skipped:
         say(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"
@@ -169,7 +166,6 @@ def make(
 
     from zskl import datasets
     from zskl.datasets import folder, xlsa17
-    from zskl.datasets.folder import open_new_folder
 
     if unseen and unseen_fraction is not None:
         raise ValueError("--unseen and --unseen-fraction were both given: name the unseen classes, or have them drawn")
@@ -188,7 +184,7 @@ def make(
             found = datasets.check(data)
         else:
             with (
-                open_new_folder(out, force) as place,
+                folder.open_new_folder(out, force) as place,
                 TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
             ):
                 made = Path(scratch) / out.name

@@ -9,12 +9,10 @@ import typer
 
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay
-from zskl.cli._signals import STOPS, describe_stop
-from zskl.cli._terminal import fail, mention, note, say
+from zskl.cli._terminal import STOPS, fail, fail_on_stop, mention, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.sweep import DatasetSource
-    from zskl.paper.tables import Written
 
 Part = Literal["zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence", "all"]
 
@@ -80,57 +78,39 @@ def paper(
     from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
-    from zskl.paper import published
+    from zskl.paper import claims
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
     _arrays.check_device(device)
     names = {
-        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or published.DATASETS
+        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
     sources = [source for name in names.values() for source in _find_sources(name, root, features)]
     methods = paper_methods.choose_methods(method)
-    parts = paper_methods.choose_parts(part)
+    parts = tuple(paper_methods.PARTS) if part == "all" else (part,)
     if not paper_methods.needed_methods(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part} is about none of the methods {', '.join(methods)}: expected some of {about}")
-
-    order = Order(
-        parts,
-        tuple(sources),
-        methods,
-        seeds,
-        out,
-        device,
-        _options.make_engine(engine, address, workers) or Engine(),
-        tuple(merge or ()),
-        compact,
-        offline,
-    )
+    runner = _options.make_engine(engine, address, workers) or Engine()
+    order = Order(parts, tuple(sources), methods, seeds, out, device, runner, tuple(merge or ()), compact, offline)
     try:
         course = run_evaluation(order, _datasets.load_source, SweepDisplay, note)
     except STOPS as stop:
-        how, code = describe_stop(stop)
-        fail(f"{how}: what is finished is kept; the same command continues", code)
+        fail_on_stop(stop, ": what is finished is kept; the same command continues")
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
-    written = write_paper(course.results, parts, out, docs, readme)
-    _report(written, out, course.ran)
+    files, verdicts = write_paper(course.results, parts, out, docs, readme)
+    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: results.md, tables/, figures/")
+    say("claims of the paper, in how many cases:")
+    for claim, *numbers in claims.count_verdicts(verdicts):
+        words = zip(numbers, (claims.YES, claims.NO, claims.UNDECIDED), strict=True)
+        told = ", ".join(f"{number} {word}" for number, word in words)
+        say(f"  {claim}: {told if any(numbers) else claims.UNTESTED}")
     if course.failures:
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
-
-
-def _report(written: Written, out: Path, ran: int) -> None:
-    """What was found, and where it is."""
-    from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, count_verdicts
-
-    mention(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
-    say("claims of the paper, in how many cases:")
-    for claim, *numbers in count_verdicts(written.verdicts):
-        told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))
-        say(f"  {claim}: {told if any(numbers) else UNTESTED}")
 
 
 def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[DatasetSource]:

@@ -16,7 +16,6 @@ from zskl.datasets.toy import make_synthetic
 
 __all__ = ["Dataset", "Health", "check", "letters", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
 
-
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "letters": (
         letters.load,
@@ -72,9 +71,8 @@ def load(
     name = fspath(name)
     if folder.is_dataset(name):
         if any(choice is not None for choice in (root, features, signatures, folds)):
-            raise ValueError(
-                f"{name} is a dataset folder, with nothing to choose: leave out root, features, signatures and folds"
-            )
+            advice = "leave out root, features, signatures and folds"
+            raise ValueError(f"{name} is a dataset folder, with nothing to choose: {advice}")
         return folder.load_folder(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)

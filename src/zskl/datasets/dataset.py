@@ -26,21 +26,12 @@ from zskl._validation import list_values, suggest
 from zskl.datasets import split
 from zskl.datasets.tables.features import Wanted, check_range, choose_columns, find_repeated, to_float32
 from zskl.datasets.tables.source import Source
-from zskl.signatures.table import (
-    CLASS_COLUMN,
-    Numbering,
-    check_numbers,
-    normalise_names,
-    open_frame,
-    read_table,
-    refuse_missing,
-    warn_about_signatures,
-    with_integer_labels,
-)
+from zskl.signatures import table as tables
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features checked together for finite values: 16 MB
 Scalar = TypeVar("Scalar", bound=np.generic)
+log = logging.getLogger(__name__)
 
 
 def fold_names(parts: Iterable[str]) -> list[str]:
@@ -48,9 +39,6 @@ def fold_names(parts: Iterable[str]) -> list[str]:
     names = set(parts)
     folds = [name.removesuffix("_train") for name in names if name.endswith("_train")]
     return sorted((fold for fold in folds if f"{fold}_val" in names), key=lambda fold: (len(fold), fold))
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,14 +171,19 @@ class Dataset:
         >>> data.parts["test_unseen"].tolist()
         [4]
         """
-
         split.check_seed(seed)
         X, names, y = _read_features(features, labels)
-        _warn_of_identifiers(X, names)
-        table = read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
-        warn_about_signatures(table, signatures)
+        numbering = tables.Numbering(names or ())
+        if names and len(X):
+            numbering.update(X)
+        found = [(names or ())[k] for k in numbering.find()]
+        if found:
+            fault = "numbers or names the rows, and counts as a feature: drop it, or call it 'id'"
+            warnings.warn(f"features: column {list_values(found)} {fault}", stacklevel=2)
+        table = tables.read_table(_index_by_class(signatures, labels if isinstance(labels, str) else None))
+        tables.warn_about_signatures(table, signatures)
         if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
-            table = with_integer_labels(table)
+            table = tables.with_integer_labels(table)
         with _name_dataset(f"dataset {name!r}"):
             y = _check_labels("labels", _whole_labels(y))
             classes = list(dict.fromkeys(_check_labels("the classes of signatures", table.labels).tolist()))
@@ -203,29 +196,41 @@ class Dataset:
             name=name,
             X=X,
             y=y,
-            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=CLASS_COLUMN), list(columns)),
+            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=tables.CLASS_COLUMN), list(columns)),
             parts=split.divide_rows(codes, hidden, seed),
             feature_names=names,
         )
 
     def __post_init__(self, checked: bool) -> None:
+        keep = object.__setattr__
         with _name_dataset(self._where):
-            self._check(checked)
+            keep(self, "X", _check_features(self.X, checked))
+            if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+                raise ValueError(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
+            keep(self, "y", _check_labels("y", self.y))
+            if len(self.y) != len(self.X):
+                raise ValueError(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
+            keep(self, "signatures", _check_signatures(self.signatures))
+            _check_described(self.y, self.codes, self.class_names)
+            keep(self, "parts", _check_parts(self.parts, len(self.X)))
+            self._check_class_split()
         log.info("%r", self)
 
-    def _check(self, checked: bool) -> None:
-        keep = object.__setattr__
-        keep(self, "X", _check_features(self.X, checked))
-        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
-            raise ValueError(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
-        keep(self, "y", _check_labels("y", self.y))
-        if len(self.y) != len(self.X):
-            raise ValueError(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
-        keep(self, "signatures", _check_signatures(self.signatures))
-        _check_described(self.y, self.codes, self.class_names)
-        keep(self, "parts", _check_parts(self.parts, len(self.X)))
+    def _check_class_split(self) -> None:
+        seen = self.seen_classes
         tested = {part: self.class_names[np.unique(self.codes[rows])] for part, rows in self.parts.items()}
-        _check_class_split(tested, self.seen_classes, self.unseen_classes)
+        leaked = np.intersect1d(tested["test_unseen"], seen)
+        if leaked.size:
+            advice = "take the rows of an unseen class out of trainval"
+            raise ValueError(f"classes {list_values(leaked)} have rows in both trainval and test_unseen; {advice}")
+        untrained = np.setdiff1d(tested["test_seen"], seen)
+        if untrained.size:
+            fault = "have rows in test_seen and none in trainval; move the rows to test_unseen"
+            raise ValueError(f"classes {list_values(untrained)} {fault}")
+        if len(seen) < 2:
+            raise ValueError(f"trainval has {len(seen)} classes; give rows of at least two")
+        if not len(self.unseen_classes):
+            raise ValueError(f"all {len(seen)} classes of signatures have trainval rows; add an unseen class")
 
     def __repr__(self) -> str:
         n, d = self.X.shape
@@ -380,14 +385,13 @@ def _check_labels(field: str, values: Any) -> NDArray[np.generic]:
     if found.ndim != 1:
         raise ValueError(f"{field} has shape {found.shape}; give a vector of labels")
     if found.dtype.kind not in "iuU":
-        refuse_missing(found, field)
+        tables.refuse_missing(found, field)
         kinds = {_label_kind(label) for label in found.tolist()}
         if len(kinds) > 1 or not kinds <= {"str", "int"}:
-            raise ValueError(
-                f"{field} holds labels of type {' and '.join(sorted(kinds))}; make all strings or all integers"
-            )
+            shown = " and ".join(sorted(kinds))
+            raise ValueError(f"{field} holds labels of type {shown}; make all strings or all integers")
         found = found.astype(np.str_ if kinds == {"str"} else np.int64)
-    return read_only_view(normalise_names(found))
+    return read_only_view(tables.normalise_names(found))
 
 
 def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
@@ -400,8 +404,8 @@ def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
     if columns.has_duplicates:
         twice = columns[columns.duplicated()].unique()
         raise ValueError(f"signatures has several columns named {list_values(twice)}; rename or drop them")
-    if CLASS_COLUMN in columns:
-        raise ValueError(f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it")
+    if tables.CLASS_COLUMN in columns:
+        raise ValueError(f"signatures has an attribute named {tables.CLASS_COLUMN!r}, which names classes; rename it")
     words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
     if any(words):
         raise ValueError(f"signatures is not numeric in columns {list_values(columns[words])}; give numbers")
@@ -428,10 +432,8 @@ def _check_described(y: NDArray[np.generic], codes: NDArray[np.int64], class_nam
             f"y holds {mine} labels such as {list_values(missing[:1])}, signatures.index {table} labels such "
             f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels"
         )
-    raise ValueError(
-        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their "
-        "rows out"
-    )
+    advice = "add their signatures or leave their rows out"
+    raise ValueError(f"y names classes without a row in signatures: {list_values(missing)}; {advice}")
 
 
 def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.int64]]:
@@ -453,53 +455,24 @@ def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.in
             raise ValueError(f"parts[{part!r}] names rows {list_values(beyond)}; X has rows 0 to {n - 1}, count from 0")
         found[part] = read_only_view(rows.astype(np.int64, copy=False))
         times = np.bincount(found[part], minlength=n)
-        if times.max() > 1:
-            raise ValueError(
-                f"parts[{part!r}] repeats rows {list_values(np.flatnonzero(times > 1))}; name each row once"
-            )
+        twice = np.flatnonzero(times > 1)
+        if twice.size:
+            raise ValueError(f"parts[{part!r}] repeats rows {list_values(twice)}; name each row once")
         within[part] = times > 0
-    for one, other in combinations(REQUIRED_PARTS, 2):
-        shared = np.flatnonzero(within[one] & within[other])
+    for a, b in combinations(REQUIRED_PARTS, 2):
+        shared = np.flatnonzero(within[a] & within[b])
         if shared.size:
-            raise ValueError(
-                f"parts {one!r} and {other!r} share rows {list_values(shared)}; move each row to one of them"
-            )
+            raise ValueError(f"parts {a!r} and {b!r} share rows {list_values(shared)}; move each row to one of them")
     for part, rows in found.items():
-        outside = rows[~within["trainval"][rows]]
-        if outside.size and part not in REQUIRED_PARTS:
-            raise ValueError(
-                f"parts[{part!r}] names rows {list_values(outside)} outside trainval; keep folds inside it"
-            )
+        others = rows[~within["trainval"][rows]]
+        if others.size and part not in REQUIRED_PARTS:
+            raise ValueError(f"parts[{part!r}] names rows {list_values(others)} outside trainval; keep folds inside it")
     for fold in fold_names(found):
-        part, other = f"{fold}_train", f"{fold}_val"
-        shared = np.intersect1d(found[part], found[other])
+        a, b = f"{fold}_train", f"{fold}_val"
+        shared = np.intersect1d(found[a], found[b])
         if shared.size:
-            raise ValueError(
-                f"parts {part!r} and {other!r} share rows {list_values(shared)}; put each into one of them"
-            )
+            raise ValueError(f"parts {a!r} and {b!r} share rows {list_values(shared)}; put each into one of them")
     return MappingProxyType(found)
-
-
-def _check_class_split(
-    tested: Mapping[str, NDArray[np.generic]], seen: NDArray[np.generic], unseen: NDArray[np.generic]
-) -> None:
-    """Refuse test rows of the wrong classes. `tested` are the classes with rows in test_seen and test_unseen."""
-    leaked = np.intersect1d(tested["test_unseen"], seen)
-    if leaked.size:
-        raise ValueError(
-            f"classes {list_values(leaked)} have rows in both trainval and test_unseen; take the rows of an "
-            "unseen class out of trainval"
-        )
-    untrained = np.setdiff1d(tested["test_seen"], seen)
-    if untrained.size:
-        raise ValueError(
-            f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to "
-            "test_unseen"
-        )
-    if len(seen) < 2:
-        raise ValueError(f"trainval has {len(seen)} classes; give rows of at least two")
-    if not len(unseen):
-        raise ValueError(f"all {len(seen)} classes of signatures have trainval rows; add an unseen class")
 
 
 def read_only_view(array: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -515,18 +488,22 @@ def _label_kind(label: Any) -> str:
     return "str" if isinstance(label, str) else type(label).__name__
 
 
-# Data frames in memory
-
-
 def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, ...] | None, Any]:
-    """X (n, d), the names of its columns, and the labels, of a data frame or an array."""
+    """X (n, d), the names of its columns, and the labels."""
     if is_sparse(features):
         raise ValueError(
             f"features is a sparse {type(features).__name__}, and a dataset holds dense rows: use features.toarray() "
             "if that is small, else hand sparse rows to fit and to selection.tune"
         )
-    features, labels = _name_columns(features, labels)
-    frame = open_frame(features, "features")
+    if isinstance(features, pd.DataFrame):  # names of columns become text, such as "0" for 0
+        if isinstance(labels, int | tuple) and labels in features.columns:
+            labels = str(labels)
+        names = [str(name) for name in features.columns]
+        twice = find_repeated(names)
+        if twice:
+            raise ValueError(f"features has several columns named {list_values(twice)}: rename or drop them")
+        features = features.set_axis(names, axis=1)
+    frame = tables.open_frame(features, "features")
     if frame is None:
         if isinstance(labels, str):
             raise ValueError(
@@ -543,40 +520,13 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
     source = Source(Path("features"), "features", "")  # what errors call the frame
     chosen = choose_columns(source, header, Wanted(labels if isinstance(labels, str) else None))
     kept = [frame.columns[k] for k in chosen.features]
-    check_numbers(frame.select(kept), "features")
+    tables.check_numbers(frame.select(kept), "features")
     X = np.column_stack([_float_column(frame[column]) for column in kept])
     y = frame[labels].to_list() if isinstance(labels, str) else _align_labels(features, labels)
     return X, chosen.names, y
 
 
-def _name_columns(features: Any, labels: Any) -> tuple[Any, Any]:
-    """A pandas frame with text as names of columns, such as "0" for 0, and the name of the labels so too."""
-    if not isinstance(features, pd.DataFrame):
-        return features, labels
-    if isinstance(labels, int | tuple) and labels in features.columns:
-        labels = str(labels)
-    names = [str(name) for name in features.columns]
-    if len(set(names)) < len(names):
-        raise ValueError(f"features has several columns named {list_values(find_repeated(names))}: rename or drop them")
-    return features.set_axis(names, axis=1), labels
-
-
-def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
-    if not names or not len(X):
-        return
-    numbering = Numbering(names)
-    numbering.update(X)
-    found = [names[k] for k in numbering.find()]
-    if found:
-        warnings.warn(
-            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or "
-            "call it 'id'",
-            stacklevel=3,
-        )
-
-
 def _float_column(column: nw.Series[Any]) -> NDArray[np.float32]:
-    """A column as float32, all of it finite."""
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         values = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
     else:  # numbers written as text
@@ -595,9 +545,8 @@ def _float_column(column: nw.Series[Any]) -> NDArray[np.float32]:
 
 def _align_labels(features: Any, labels: Any) -> Any:
     """Labels in the order of the rows: by the index if both are pandas and have the same one in another order."""
-    if not isinstance(features, pd.DataFrame) or not isinstance(labels, pd.Series):
-        return labels
-    if features.index.equals(labels.index):
+    matched = isinstance(features, pd.DataFrame) and isinstance(labels, pd.Series)
+    if not matched or features.index.equals(labels.index):
         return labels
     if labels.index.is_unique and len(labels) == len(features) and features.index.isin(labels.index).all():
         return labels.loc[features.index]
@@ -609,23 +558,20 @@ def _align_labels(features: Any, labels: Any) -> Any:
 
 def _index_by_class(signatures: Any, column: str | None) -> Any:
     """A class table whose classes are in the column that names the labels in features: it is called "class" here."""
-    frame = open_frame(signatures, "signatures")
-    if frame is None or column not in frame.columns or CLASS_COLUMN in frame.columns:
+    frame = tables.open_frame(signatures, "signatures")
+    if frame is None or column not in frame.columns or tables.CLASS_COLUMN in frame.columns:
         return signatures
-    return frame.rename({column: CLASS_COLUMN}).to_native()
+    return frame.rename({column: tables.CLASS_COLUMN}).to_native()
 
 
 def _requested_unseen(unseen: Any) -> tuple[Sequence[str | int] | None, int | float]:
-    """The unseen classes by name, or how many, or which fraction of them."""
     if isinstance(unseen, float | np.floating) and 0 < unseen < 1:
         return None, float(unseen)
     if isinstance(unseen, int | np.integer) and not isinstance(unseen, bool) and unseen >= 1:
         return None, int(unseen)
     if isinstance(unseen, str) or not isinstance(unseen, Iterable):
-        raise ValueError(
-            f"unseen is {unseen!r}: expected a list of class names, how many classes to draw, or the fraction of them, "
-            "such as 0.25"
-        )
+        expected = "a list of class names, how many classes to draw, or the fraction of them, such as 0.25"
+        raise ValueError(f"unseen is {unseen!r}: expected {expected}")
     return list(unseen), 0.25
 
 

@@ -29,10 +29,7 @@ PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of this benchmark, which contains att_splits.mat. Upper and lower case make no difference.
-
-    If `root` is given, only that is searched, else $ZSKL_DATA, then the user's cache.
-    """
+    """The folder with att_splits.mat, in any case, inside `root`; by default in $ZSKL_DATA, then the user's cache."""
     given = os.environ.get("ZSKL_DATA") if root is None else root
     roots = [Path(given).expanduser()] if given else []
     roots += [cache_folder()] if root is None else []
@@ -83,12 +80,7 @@ def fetch(
     root: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Get the package and return its folder, root/NAME. The default root is the user's cache, where `load` looks.
-
-    A package that is already there is not fetched again, but checked against the SHA-256 sums recorded when it was
-    unpacked (root/NAME.sha256, in the format of sha256sum). Otherwise the addresses are tried in order, until one gives
-    a zip file with benchmarks in it. progress(done, total) gets the bytes so far and, where known, in all.
-    """
+    """root/NAME, by default in the user's cache: checked by its SHA-256 sums, or got from the first good address."""
     key = name.lower()
     if key not in PACKAGES:
         raise ValueError(f"no package is called {name!r}: expected one of {', '.join(PACKAGES)}")
@@ -175,9 +167,8 @@ def _unpack(archive: Path, name: str) -> None:
             # Paths that lead outside end inside, and links become plain files.
             file.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(
-            f"this is not a whole zip file ({error}): it is truncated or damaged, or not a zip file at all"
-        ) from None
+        cause = "it is truncated or damaged, or not a zip file at all"
+        raise ValueError(f"this is not a whole zip file ({error}): {cause}") from None
     archive.unlink()
     shutil.rmtree(folder / "__MACOSX", ignore_errors=True)
     top = folder / name

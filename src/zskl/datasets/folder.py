@@ -34,7 +34,6 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures.sentences import read_texts
 from zskl.signatures.table import CLASS_COLUMN, Numbering
 from zskl.version import __version__
 
@@ -49,7 +48,6 @@ _AGAIN = "make the dataset again"
 
 
 def is_dataset(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a dataset folder at this path."""
     return (Path(path) / MANIFEST).is_file()
 
 
@@ -60,10 +58,7 @@ def write_folder(
     ids: Sequence[str] | None = None,
     preparation: Preparation | None = None,
 ) -> None:
-    """Write all files except features.npy, which must be there; `made` tells how the dataset was made.
-
-    `preparation` is what new rows need before they are features like these.
-    """
+    """Write all but features.npy; `made` tells how the dataset was made, `preparation` what new rows need."""
     header = ["id", "label"] if ids is not None else ["label"]
     _write_csv(folder / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
@@ -213,11 +208,7 @@ def _check_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> No
 
 
 def release_free_memory() -> None:
-    """Give memory that is free, but that the libraries of this process keep for later, back to the system.
-
-    The C library of Linux keeps pages between blocks that are in use, and Arrow, through which pandas reads texts, a
-    pool. Elsewhere nothing happens.
-    """
+    """Give back what Linux's C library keeps between blocks in use, and Arrow, through which pandas reads, in pools."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:  # glibc has it, other C libraries do not
         trim(0)
@@ -227,11 +218,7 @@ def release_free_memory() -> None:
 
 @dataclass(frozen=True)
 class RawFeatures:
-    """A first copy of the features: numbers, or places in `categories`, of the columns `names` in the file at `path`.
-
-    It has every column that may be a feature. When it is known which rows train, columns that identify rows go, holes
-    are filled and categories become columns.
-    """
+    """A first copy, of all columns that may be features: numbers, or places in `categories`, in the file at `path`."""
 
     path: Path
     source: object
@@ -260,7 +247,7 @@ class RawFeatures:
             os.replace(self.path, target)
             return self.names, None
         chosen = [names.index(column.name) for column in columns]
-        words = None if self.categories is None else [self.categories[k] for k in chosen]
+        words = () if self.categories is None else tuple(self.categories[k] for k in chosen)
         preparation = Preparation(tuple(columns))
         with target.open("wb") as file:
             _write_header(file, len(raw), len(preparation.features))
@@ -282,7 +269,6 @@ def _copy_features(
     categories: str | None,
     keep: Sequence[str],
 ) -> RawFeatures:
-    """Copy the rows of a features file into an .npy file at `path`."""
     loose = missing is not None or categories is not None
     found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
     file = head.open(Wanted(column, rows=None if column else len(found), loose=loose, keep=keep))
@@ -290,7 +276,7 @@ def _copy_features(
     names = file.names if survey is None or file.names is None else survey.names
     numbering = Numbering(names or ())
     ids: list[str] = []
-    rows = written = 0
+    rows, written, source = 0, 0, file.source
     width = file.width if survey is None else len(survey.names)
     with path.open("wb") as target:
         _write_header(target, 0, width)
@@ -313,18 +299,14 @@ def _copy_features(
     twice = find_repeated(ids) if file.named_by is not None else []
     if twice:
         raise ValueError(
-            f"{file.source}: {file.named_by!r}, which names the rows, repeats {list_values(twice)}: expected each "
+            f"{source}: {file.named_by!r}, which names the rows, repeats {list_values(twice)}: expected each "
             "name once; number the rows, or leave it out"
         )
-    found = match_labels(found, label_ids, labels, file.source, rows, ids)
+    found = match_labels(found, label_ids, labels, source, rows, ids)
     if survey is not None and written < rows:
         if not written:
-            raise ValueError(
-                f"{file.source}: every row lacks a value: expected some that are whole; use missing='mean'"
-            )
-        warnings.warn(
-            f"{file.source}: {rows - written} of {rows} rows were left out, since they lack a value", stacklevel=3
-        )
+            raise ValueError(f"{source}: every row lacks a value: expected some that are whole; use missing='mean'")
+        warnings.warn(f"{source}: {rows - written} of {rows} rows were left out, since they lack a value", stacklevel=3)
         whole = np.flatnonzero(survey.rows).tolist()
         found, ids = found.select(whole), [ids[row] for row in whole] if ids else []
     left_out = file.left_out if survey is None else survey.identifiers
@@ -333,11 +315,11 @@ def _copy_features(
         advice = "if it is a feature, keep it with keep_columns (--keep-column NAME)"
         vectors = names is None  # in one column, which has all features
         why = "another has vectors of features" if vectors else f"it numbers or names the rows; {advice}"
-        _warn_left_out(file.source, left_out, why)
+        _warn_left_out(source, left_out, why)
     if survey is not None and survey.empty:
-        _warn_left_out(file.source, survey.empty, "it is empty")
+        _warn_left_out(source, survey.empty, "it is empty")
     kinds = None if survey is None else survey.categories
-    return RawFeatures(path, file.source, names, kinds, left_out, found, ids or None)
+    return RawFeatures(path, source, names, kinds, left_out, found, ids or None)
 
 
 def _warn_left_out(source: object, names: Sequence[str], why: str) -> None:
@@ -352,10 +334,7 @@ def _write_header(file: BinaryIO, rows: int, width: int) -> None:
 
 @contextmanager
 def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """A temporary folder that becomes `path` when the block ends without an error.
-
-    What is already there, or comes in the meantime, is refused. With `force` a dataset is replaced, and nothing else.
-    """
+    """A temporary folder that becomes `path` if nothing fails. `force` replaces a dataset, and nothing else."""
     path = Path(path)
     there = path.exists() or path.is_symlink()
     if there and not force:
@@ -363,9 +342,8 @@ def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterat
     ours = path.is_dir() and not path.is_symlink()
     ours = ours and (not any(path.iterdir()) or any((path / name).is_file() for name in REPLACEABLE))
     if there and not ours:
-        raise ValueError(
-            f"{path} is not a dataset folder, so force does not replace it: choose another folder, or remove it"
-        )
+        advice = "choose another folder, or remove it"
+        raise ValueError(f"{path} is not a dataset folder, so force does not replace it: {advice}")
     with replace_folder(path, new=not force) as temporary:
         yield temporary
 
@@ -450,6 +428,8 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
+    from zskl.signatures.sentences import read_texts
+
     split.check_seed(seed)
     out = Path(out)
     _check_paths(out, features, labels, signatures)
@@ -479,9 +459,8 @@ def make(
             )
         codes = codes[found.codes]
         sizes = np.bincount(codes, minlength=len(classes))
-        parts = split.divide_rows(
-            codes, split.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed), seed
-        )
+        hidden = split.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed)
+        parts = split.divide_rows(codes, hidden, seed)
         names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
         whole = to_label_type(classes, found.names).dtype.kind == "i"
         data = Dataset(
@@ -539,7 +518,6 @@ def _check_columns(
             f"{signatures} has the columns of {features} and {len(table) / classes:.0f} rows per class: expected a "
             "table that describes each class, in one row or a few; if it does, give its columns names of their own"
         )
-
     columns = [*head.fields, *table.columns]
     unknown = [name for name in keep if name not in columns]
     if unknown:

@@ -160,10 +160,8 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
         yield f"attribute {numbering} numbers or names the classes: if it does not describe them, leave it out"
     empty = data.signatures.index[(values == 0).all(axis=1)].unique()
     if len(empty):
-        yield (
-            f"class {list_values(empty)} is described by zeros alone: methods that do not centre signatures "
-            "(signature_scaling) refuse it"
-        )
+        advice = "methods that do not centre signatures (signature_scaling) refuse it"
+        yield f"class {list_values(empty)} is described by zeros alone: {advice}"
     if "unknown" in data.class_names.tolist():
         yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)

@@ -23,7 +23,6 @@ from zskl.datasets.tables import TABLES
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-
 __all__ = ["Backbone", "Embedded", "backbone_of_features", "embed", "extra_of", "load_backbone"]
 
 # What counts as a picture inside a folder. A file that you name yourself may end in anything but in OTHER_FILES.
@@ -47,19 +46,15 @@ class UnreadablePicture(Exception):
 def read_picture(
     source: str | os.PathLike[str] | BinaryIO, formats: Sequence[str] | None = None, most: int = MAX_PIXELS
 ) -> Image:
-    """The picture as it should look, an RGB image of Pillow; of an animation, its first frame.
-
-    `formats` are names of Pillow's formats, by default all of them; `most` is the number of pixels allowed.
-    """
+    """The picture as it should look, in RGB; of an animation, its first frame. `formats` are Pillow's names."""
     from PIL import ImageOps, UnidentifiedImageError
     from PIL.Image import open as open_image
 
     try:
         with open_image(source, formats=formats) as image:
-            if image.width * image.height > most:
-                raise UnreadablePicture(
-                    f"{image.width} × {image.height} pixels, more than {most:,}: a decompression bomb?"
-                )
+            width, height = image.size
+            if width * height > most:
+                raise UnreadablePicture(f"{width} × {height} pixels, more than {most:,}: a decompression bomb?")
             image.load()
             # A copy would take a hundred megabytes of a large photo.
             ImageOps.exif_transpose(image, in_place=True)
@@ -68,9 +63,8 @@ def read_picture(
         raise
     except UnidentifiedImageError:
         empty = (os.path.getsize(source) if isinstance(source, str | os.PathLike) else source.seek(0, 2)) == 0
-        raise UnreadablePicture(
-            "the file is empty" if empty else "not an image, or of a kind that Pillow cannot read"
-        ) from None
+        fault = "the file is empty" if empty else "not an image, or of a kind that Pillow cannot read"
+        raise UnreadablePicture(fault) from None
     except Exception as error:  # decoders raise anything for damaged files: OSError, SyntaxError, struct.error
         raise UnreadablePicture(str(error) or type(error).__name__) from error
 
@@ -108,11 +102,7 @@ class Picture:
 
 
 def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Picture]:
-    """The pictures of all sources, sorted by path, each file once.
-
-    A source is a picture, a flat folder of pictures, or a folder with one folder of pictures per class, whose names
-    become the labels. In folders, hidden files and files that do not end like a picture are skipped.
-    """
+    """The pictures of all sources, files or folders, flat or with a folder per class; by path, each file once."""
     paths = [Path(sources)] if isinstance(sources, str | os.PathLike) else [Path(source) for source in sources]
     found: dict[Path, Picture] = {}
     for picture in sorted((one for path in paths for one in _list_pictures(path)), key=lambda one: one.path.as_posix()):
@@ -126,10 +116,8 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     bare = next((one.path for one in pictures if one.label is None), None)
     classed = next((one.path for one in pictures if one.label is not None), None)
     if bare is not None and classed is not None:
-        raise ValueError(
-            f"{classed} is in the folder of a class and {bare} is not: either all pictures have a class, or none; "
-            "embed them separately"
-        )
+        advice = "either all pictures have a class, or none; embed them separately"
+        raise ValueError(f"{classed} is in the folder of a class and {bare} is not: {advice}")
     return pictures
 
 
@@ -153,29 +141,23 @@ def _list_pictures(source: Path) -> Iterator[Picture]:
 
 
 class UnfinishedFeatures:
-    """The finished part of `target`: for each picture's key a row of features, or the reason why there is none.
-
-    It is a folder of shards beside the target, each written whole or not at all. Shards of another backbone, known by
-    its key, are removed when the folder is opened.
-    """
+    """Features or reasons by key, in shards beside `target`, each written whole; those of another backbone go."""
 
     def __init__(self, target: Path, backbone_key: str) -> None:
-        self.folder = target.with_name(f"{target.name}.partial")
+        folder = self.folder = target.with_name(f"{target.name}.partial")
         self.target = target
         self.rows: dict[str, tuple[Path, int]] = {}
         self.reasons: dict[str, str] = {}
-        note = self.folder / "maker.txt"
-        empty = self.folder.is_dir() and not any(self.folder.iterdir())
-        if self.folder.exists() and not note.is_file() and not empty:
-            raise ValueError(
-                f"{self.folder} holds something else than unfinished features: move it, or name another file"
-            )
+        note = folder / "maker.txt"
+        empty = folder.is_dir() and not any(folder.iterdir())
+        if folder.exists() and not note.is_file() and not empty:
+            raise ValueError(f"{folder} holds something else than unfinished features: move it, or name another file")
         if note.is_file() and note.read_text(encoding="utf-8") != backbone_key:
             self.remove()
-        self.folder.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
         write_atomically(note, backbone_key.encode())
         self._shards = 0
-        for shard in sorted(self.folder.glob("shard-*.npz")):
+        for shard in sorted(folder.glob("shard-*.npz")):
             self._shards = int(shard.stem.removeprefix("shard-")) + 1
             self._register(shard)
 
@@ -184,7 +166,8 @@ class UnfinishedFeatures:
         shard = self.folder / f"shard-{self._shards:06d}.npz"
         self._shards += 1
         good, bad, why = (np.array(list(texts), dtype=np.str_) for texts in (keys, reasons, reasons.values()))
-        _save_arrays(shard, features=features, keys=good, bad_keys=bad, reasons=why)
+        with replace_file(shard) as file:
+            np.savez(file, features=features, keys=good, bad_keys=bad, reasons=why)
         self._register(shard)
 
     def finish(self, keys: Sequence[str], **arrays: NDArray[np.generic]) -> int:
@@ -203,13 +186,13 @@ class UnfinishedFeatures:
                     features[row_of[name]] = block[row]
         assert features is not None
         dimension = int(features.shape[1])
-        _save_arrays(self.target, features=features, **arrays)
+        with replace_file(self.target) as file:
+            np.savez(file, features=features, **arrays)  # type: ignore[arg-type]
         del features
         self.remove()
         return dimension
 
     def remove(self) -> None:
-        """Remove the folder."""
         shutil.rmtree(self.folder)
 
     def _register(self, shard: Path) -> None:
@@ -223,11 +206,6 @@ class UnfinishedFeatures:
         if len(shape) == 2 and shape[0] == len(names):
             self.rows.update({name: (shard, row) for row, name in enumerate(names)})
             self.reasons.update(reasons)
-
-
-def _save_arrays(path: Path, **arrays: NDArray[np.generic]) -> None:
-    with replace_file(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -319,7 +297,13 @@ def embed(
     >>> done.rows, done.dimension  # doctest: +SKIP
     (300, 1280)
     """
-    out = _check_target(out)
+    out = Path(out)
+    # Refused before the work starts.
+    if out.suffix.lower() != ".npz":
+        raise ValueError(f"out is {str(out)!r}: expected a file name that ends in .npz")
+    if out.is_dir() or not out.parent.is_dir():
+        fault = "it is a folder" if out.is_dir() else f"the folder {out.parent} does not exist; create it first"
+        raise ValueError(f"cannot write {out}: {fault}")
     check_count("batch_size", batch_size)
     name, extra = (backbone, extra_of(backbone)) if isinstance(backbone, str) else (backbone.name, "images")
     pictures = {picture.key(): picture for picture in find_pictures(sources)}
@@ -356,17 +340,6 @@ def embed(
     return Embedded(out, len(kept), dimension, arrays.get("labels"), skipped, resumed)
 
 
-def _check_target(out: str | os.PathLike[str]) -> Path:
-    """The path, refused before the work starts if it cannot be written."""
-    path = Path(out)
-    if path.suffix.lower() != ".npz":
-        raise ValueError(f"out is {str(path)!r}: expected a file name that ends in .npz")
-    if path.is_dir() or not path.parent.is_dir():
-        fault = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist; create it first"
-        raise ValueError(f"cannot write {path}: {fault}")
-    return path
-
-
 def _prepare_batches(
     batches: list[list[str]], pictures: dict[str, Picture], network: Backbone
 ) -> Iterator[dict[str, NDArray[np.float32] | str]]:
@@ -387,9 +360,7 @@ def _prepare_picture(path: Path, prepare: Callable[[Image], NDArray[np.float32]]
         return str(error)
 
 
-def _embed_batch(
-    batch: dict[str, NDArray[np.float32] | str], network: Backbone, unfinished: UnfinishedFeatures
-) -> None:
+def _embed_batch(batch: dict[str, NDArray[np.float32] | str], network: Backbone, target: UnfinishedFeatures) -> None:
     reasons = {key: value for key, value in batch.items() if isinstance(value, str)}
     inputs = {key: value for key, value in batch.items() if not isinstance(value, str)}
     keys, features = list(inputs), np.empty((0, 0), np.float32)
@@ -401,8 +372,6 @@ def _embed_batch(
                 f"expected ({len(keys)}, d)"
             )
         finite: NDArray[np.bool_] = np.asarray(np.isfinite(features).all(axis=1))
-        reasons |= {
-            key: "the network returned NaN or infinity" for key, good in zip(keys, finite, strict=True) if not good
-        }
+        reasons |= {key: "the network returned NaN or infinity" for key, ok in zip(keys, finite, strict=True) if not ok}
         keys, features = [key for key in keys if key not in reasons], features[finite]
-    unfinished.add(keys, features.astype(np.float32, copy=False), reasons)
+    target.add(keys, features.astype(np.float32, copy=False), reasons)

@@ -26,7 +26,6 @@ from zskl.datasets.dataset import Dataset
 
 __all__ = ["LANGUAGES", "LETTERS", "MARKS", "SEED", "SOURCE", "describe", "load", "pictures"]
 
-
 SOURCE = "drawn from matplotlib's fonts"
 SEED = 1  # of the 50 unseen letters of load("letters"): the median of 20 seeds, see docs/letters.md
 BASES = string.ascii_uppercase + string.ascii_lowercase
@@ -93,7 +92,6 @@ def describe(letter: str, mark: str = PLAIN) -> pd.Series:
 
 
 def signature_table() -> pd.DataFrame:
-    """The signatures of all classes."""
     return pd.DataFrame([describe(*decompose(letter)) for letter in LETTERS]).rename_axis("letter")
 
 
@@ -124,11 +122,7 @@ LANGUAGES = tuple(SMALL)
 
 
 def letters_of_language(language: str) -> list[str]:
-    """The letters with a mark of a language, small and capital, that can be held out.
-
-    If the language has every letter with some mark, as Hungarian has every one with a double acute, the last base
-    letter of these stays in training (ű and Ű), or nobody could know the mark.
-    """
+    """Its letters with a mark; the last base letter of a mark that no other has (ű) stays, or nobody could know it."""
     key = language.lower()
     if key not in SMALL:
         known = ", ".join(SMALL)
@@ -145,7 +139,6 @@ def letters_of_language(language: str) -> list[str]:
 
 
 # Pictures: letters drawn from the fonts that come with matplotlib, in every face and twice, with small seeded changes
-
 FAMILIES = {  # → upright, bold, slanted, bold and slanted
     "DejaVuSans": ("", "-Bold", "-Oblique", "-BoldOblique"),
     "DejaVuSansMono": ("", "-Bold", "-Oblique", "-BoldOblique"),
@@ -164,11 +157,7 @@ NOISE_SEED = 18
 
 
 def draw_face(face: int) -> NDArray[np.uint8]:
-    """(C, TIMES, SIDE, SIDE) the pictures of all letters in a face, 0 for paper and 255 for ink.
-
-    The baseline is at the same height in every picture, capitals of all faces are equally high, and the space that a
-    letter takes in a line of text is centred. So a letter is in the same place with and without its mark.
-    """
+    """(C, TIMES, SIDE, SIDE) pictures, 255 is ink; a letter is in the same place with and without its mark."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.path import Path as Outline
     from matplotlib.transforms import Affine2D
@@ -193,8 +182,7 @@ def draw_face(face: int) -> NDArray[np.uint8]:
         paper.clear()
         paper.draw_path(pen, Outline(np.stack([x, y], axis=1), codes), still, (0.0, 0.0, 0.0))
         pictures[place] = np.asarray(paper.buffer_rgba())[:, :, 3]
-    pictures = np.clip(pictures + noise, 0, 255)
-    return pictures.astype(np.uint8)
+    return np.asarray(np.clip(pictures + noise, 0, 255), dtype=np.uint8)
 
 
 def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[Any], float]]:
@@ -217,7 +205,6 @@ def _glyph_outlines(face: str) -> dict[str, tuple[NDArray[np.float64], NDArray[A
 
 
 # Features: how much edge there is in each of 8 × 8 cells, in each of 4 directions (a HOG descriptor)
-
 DIRECTIONS = 4  # of 180°: an edge from dark to light is the same as one from light to dark
 CELL_ROWS, CELL_COLUMNS = 8, 8  # cells
 FINE = 8  # steps of a grey value
@@ -225,11 +212,7 @@ BLOCK = 512  # pictures at a time
 
 
 def edge_features(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """(n, 256) float32 of unit length, for pictures (n, side, side): the strength of edges by direction and cell.
-
-    An edge counts for the two nearest directions and the four nearest cells, the more the nearer. All is counted in
-    whole numbers, which every processor adds to the same sum. Only the last step, to unit length, rounds.
-    """
+    """(n, 256) of unit length, for (n, side, side). Whole numbers, so that every processor adds to the same sum."""
     n, side, _ = pictures.shape
     table = edge_strengths()
     down, across = cell_weights(side, CELL_ROWS), cell_weights(side, CELL_COLUMNS)
@@ -264,7 +247,6 @@ def cell_weights(side: int, cells: int) -> NDArray[np.float32]:
 
 
 # Pictures and features of all rows: made once, then kept in the user's cache. Without a cache they are made again.
-
 VERSION = 2  # raise it when other pictures or other features are made
 ROWS = len(LETTERS) * len(FACES) * TIMES
 WIDTH = DIRECTIONS * CELL_ROWS * CELL_COLUMNS
@@ -275,7 +257,6 @@ KINDS: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
 
 
 def read_cached(kind: str) -> NDArray[Any]:
-    """The "pictures" or the "features" of all rows."""
     shape, number = KINDS[kind]
     # A damaged archive, which has a checksum of each array, fails in many ways, and all mean: draw again.
     with suppress(Exception), cache_file().open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -305,7 +286,6 @@ def draw_all() -> NDArray[np.uint8]:
 
 # Parts: a plain letter is always trained on, so every base letter is known. Of every mark at least two letters are
 # trained on, and one in each fold.
-
 UNSEEN = 50  # letters
 LEAST = 2  # letters with each mark that stay in training
 FOLDS = 3
@@ -323,7 +303,6 @@ def row_faces() -> NDArray[np.int64]:
 
 
 def draw_unseen(seed: int) -> list[str]:
-    """UNSEEN letters with a mark, by seed."""
     left = Counter(decompose(letter)[1] for letter in LETTERS)
     marked = [letter for letter in LETTERS if decompose(letter)[1] != PLAIN]
     found: list[str] = []
@@ -342,7 +321,6 @@ def draw_test_faces(seed: int) -> list[int]:
 
 
 def divide_rows(unseen: Collection[str], seed: int) -> dict[str, NDArray[np.int64]]:
-    """Row numbers of trainval, test_seen, test_unseen and of three folds."""
     letter, face = row_letters(), row_faces()
     new = np.isin(letter, [LETTERS.index(name) for name in unseen])
     later = np.isin(face, draw_test_faces(seed))

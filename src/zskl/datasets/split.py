@@ -31,7 +31,6 @@ def hold_out_thirds(classes: NDArray[Class], draw: np.random.Generator) -> list[
 
 
 def check_seed(seed: object) -> None:
-    """Refuse what is not a seed."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
 
@@ -39,32 +38,27 @@ def check_seed(seed: object) -> None:
 def choose_unseen(
     classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str | int] | None, share: float, seed: int
 ) -> NDArray[np.bool_]:
-    """(C,) whether each class is unseen: the named ones, else a seeded share of those with rows, as fraction or number.
-
-    A class without rows (0 in `sizes`) is always unseen. At least two classes stay seen.
-    """
+    """(C,) whether each class is unseen: the named ones, else a seeded `share` (fraction or number); and empty ones."""
     hidden: NDArray[np.bool_] = np.asarray(sizes) == 0
     if unseen is not None:
         names = [normalise_name(str(name)) for name in unseen]
         unknown = [name for name in names if name not in classes]
         if unknown:
-            parts = [part.strip() for part in unknown[0].split(",")]
+            first = unknown[0]
+            parts = [part.strip() for part in first.split(",")]
             if len(parts) > 1 and all(part in classes for part in parts):
                 each = " ".join(f"--unseen {part}" for part in parts)
-                raise ValueError(
-                    f"unseen names {unknown[0]!r}, which is not a class: name each class on its own, {each}"
-                )
+                raise ValueError(f"unseen names {first!r}, which is not a class: name each class on its own, {each}")
             raise ValueError(
-                f"unseen names {list_values(unknown)}{suggest(unknown[0], classes)}, which the signatures do not "
+                f"unseen names {list_values(unknown)}{suggest(first, classes)}, which the signatures do not "
                 f"describe: expected some of {list_values(classes)}"
             )
         hidden |= np.isin(np.asarray(classes), names)
         asked = f"naming {len(set(names))} unseen class(es)"
     else:
         if not (share >= 1 if isinstance(share, int) else 0 < share < 1):
-            raise ValueError(
-                f"unseen_fraction is {share}: expected a number above 0 and below 1; or name the unseen classes"
-            )
+            expected = "a number above 0 and below 1; or name the unseen classes"
+            raise ValueError(f"unseen_fraction is {share}: expected {expected}")
         full = np.flatnonzero(~hidden)
         number = share if isinstance(share, int) else max(round(share * len(full)), 0 if hidden.any() else 1)
         hidden[make_generator(seed, _UNSEEN).permutation(full)[:number]] = True
@@ -79,13 +73,11 @@ def choose_unseen(
 
 
 def divide_rows(codes: NDArray[np.integer], unseen: NDArray[np.bool_], seed: int) -> dict[str, NDArray[np.int64]]:
-    """Row numbers of trainval, test_seen, test_unseen and, with `LEAST_SEEN` seen classes or more, of three folds.
-
-    A fifth of the rows of each seen class, at least one but never the only one, is test_seen. Each fold trains on two
-    thirds of the seen classes (fold1_train) and holds out a different third (fold1_val).
-    """
+    """Rows of the parts: of each seen class a fifth, never its only row, is test_seen; folds if classes suffice."""
     drawn: dict[str, list[NDArray[np.int64]]] = {"trainval": [], "test_seen": [], "test_unseen": []}
-    for code, rows in enumerate(_class_rows(codes, len(unseen))):
+    by_class = np.argsort(codes, kind="stable").astype(np.int64)
+    ends = np.cumsum(np.bincount(codes, minlength=len(unseen)))
+    for code, rows in enumerate(np.split(by_class, ends[:-1])):
         if unseen[code]:
             drawn["test_unseen"].append(rows)
             continue
@@ -100,9 +92,3 @@ def divide_rows(codes: NDArray[np.integer], unseen: NDArray[np.bool_], seed: int
             for side, classes in zip(("train", "val"), pair, strict=True):
                 parts[f"fold{k}_{side}"] = trainval[np.isin(codes[trainval], classes)]
     return parts
-
-
-def _class_rows(codes: NDArray[np.integer], classes: int) -> list[NDArray[np.int64]]:
-    order = np.argsort(codes, kind="stable").astype(np.int64)
-    ends = np.cumsum(np.bincount(codes, minlength=classes))
-    return np.split(order, ends[:-1])

@@ -12,7 +12,7 @@ import pandas as pd
 
 from zskl._arrays import make_generator
 from zskl.datasets import split
-from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
 
 SEGMENTS = ("top", "upper right", "lower right", "bottom", "lower left", "upper left", "middle")  # a b c d e f g
 LIT = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")  # of 0 to 9
@@ -20,12 +20,7 @@ JITTER = 0.05  # spread of the descriptions of one synthetic class around its ve
 
 
 def load_digits(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
-    """The 1797 digits of scikit-learn, 8 × 8 pixels each, as a zero-shot dataset.
-
-    X (1797, 64) holds pixel values 0 to 16, y the digits 0 to 9; signatures (10, 7) are 1 where a segment is lit. Rows
-    of `unseen` digits are test_unseen. Of every seen digit a fifth of the rows, drawn with `seed`, is test_seen and the
-    rest trainval. The rows of a digit are divided in the same way for any `unseen`.
-    """
+    """X (1797, 64) pixels, 0 to 16; signatures (10, 7), 1 for a lit segment; rows divided alike for any `unseen`."""
     from sklearn.datasets import load_digits  # takes seconds to import
 
     digits = list(unseen)
@@ -125,21 +120,14 @@ def make_synthetic(
         noise_draw.standard_normal(dtype=np.float32, out=X)
         X *= np.float32(noise)
     X += means[:, None, :]
-
     names = np.array([f"class {k}" for k in range(classes)])
     table = Y.repeat(descriptions, axis=0)
     if descriptions > 1:
         table += np.float32(JITTER) * jitter_draw.standard_normal(table.shape, dtype=np.float32)
-    signatures = pd.DataFrame(
-        table,
-        index=pd.Index(names.repeat(descriptions), name="class"),
-        columns=[f"attribute {k}" for k in range(n_attributes)],
-    )
+    index, columns = pd.Index(names.repeat(descriptions), name="class"), [f"attribute {k}" for k in range(n_attributes)]
+    signatures = pd.DataFrame(table, index, columns)
     numbers = np.arange(classes * rows).reshape(classes, rows)
     held = max(1, rows // 5)
-    parts = {
-        "trainval": numbers[:n_seen, held:].ravel(),
-        "test_seen": numbers[:n_seen, :held].ravel(),
-        "test_unseen": numbers[n_seen:].ravel(),
-    }
+    blocks = numbers[:n_seen, held:], numbers[:n_seen, :held], numbers[n_seen:]
+    parts = {part: block.ravel() for part, block in zip(REQUIRED_PARTS, blocks, strict=True)}
     return Dataset("synthetic", X.reshape(-1, n_features), names.repeat(rows), signatures, parts, "make_synthetic")

@@ -40,7 +40,6 @@ from zskl.signatures import table as tables
 
 __all__ = ["BENCHMARKS", "DEFAULT_FEATURES", "Splits", "load", "read_folder", "read_splits"]
 
-
 BENCHMARKS = {
     "AWA1": "animals, 50 classes, 85 attributes (xlsa17)",
     "AWA2": "animals, 50 classes, 85 attributes, with public images (xlsa17)",
@@ -165,14 +164,20 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: allclasses_names repeats {list_values(twice)}; give each class one name of its own")
-    parts = {part: _row_numbers(found[f"{part}_loc"], path, f"{part}_loc") for part in REQUIRED_PARTS}
+    parts = {}
+    for part in REQUIRED_PARTS:
+        rows = parts[part] = to_zero_based(found[f"{part}_loc"], path, f"{part}_loc")
+        unique, times = np.unique(rows, return_counts=True)
+        if not rows.size:
+            raise ValueError(f"{path}: {part}_loc is empty: expected row numbers")
+        if len(unique) < len(rows):
+            again = list_values(unique[times > 1])
+            raise ValueError(f"{path}: {part}_loc repeats rows {again} (counted from 0); name each once")
     for one, other in combinations(REQUIRED_PARTS, 2):
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
-            raise ValueError(
-                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs "
-                "to one"
-            )
+            where = f"{path}: {one}_loc and {other}_loc"
+            raise ValueError(f"{where} share rows {list_values(shared)} (counted from 0); a row belongs to one")
     return Splits(
         path,
         tuple(names),
@@ -191,10 +196,8 @@ def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     array = array.ravel()
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
         where = np.flatnonzero(array != np.floor(array))
-        raise ValueError(
-            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): "
-            "expected whole numbers"
-        )
+        wrong, at = list_values(array[where]), list_values(where)
+        raise ValueError(f"{path}: {field} holds {wrong} at rows {at} (counted from 0): expected whole numbers")
     below = np.flatnonzero(array < 1)
     if below.size:
         found = np.unique(array[below]).astype(np.int64)
@@ -220,20 +223,7 @@ def _orient_by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArr
 
 
 def read_class_list(path: Path) -> set[str]:
-    """The classes of a text file, one per line."""
     return {line.strip() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
-
-
-def _row_numbers(values: Any, path: Path, field: str) -> NDArray[np.int64]:
-    rows = to_zero_based(values, path, field)
-    unique, times = np.unique(rows, return_counts=True)
-    if not rows.size:
-        raise ValueError(f"{path}: {field} is empty: expected row numbers")
-    if len(unique) < len(rows):
-        raise ValueError(
-            f"{path}: {field} repeats rows {list_values(unique[times > 1])} (counted from 0); name each once"
-        )
-    return rows
 
 
 @dataclass(frozen=True)
@@ -245,13 +235,7 @@ class CachedMatrix:
 
 
 def load_matrix(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], dict[str, Any]]]) -> CachedMatrix:
-    """What `read(source)` returns, from the cache if it is there: a matrix (n, d) and a dictionary of JSON values.
-
-    A large matrix is read once, checked, and kept as a float32 .npy file that later loads map into memory. Each source
-    has a folder in the user's cache, with the matrix, named by the SHA-256 of the source, and source.json. The source
-    counts as unchanged while its size and its times of modification and of status change are as recorded. If only the
-    times differ, its content is hashed again. If there can be no cache, the source is read each time.
-    """
+    """What `read(source)` gives; a large matrix (n, d) is kept as .npy while size and times, or hash, stay equal."""
     source = source.resolve()
     now = source.stat()
     if now.st_size < SMALLEST:
@@ -262,10 +246,8 @@ def load_matrix(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], 
     if kept is not None:
         return kept
     matrix, notes = read(source)
-    try:
+    with suppress(OSError):  # no folder, no permission, a full disk
         kept = _write_cache(folder, source, now, matrix, notes)
-    except OSError:  # no folder, no permission, a full disk
-        kept = None
     return kept or _read_into_memory(source, matrix, notes)
 
 
@@ -282,9 +264,8 @@ def _read_cached(folder: Path, source: Path, now: os.stat_result) -> CachedMatri
             with suppress(OSError):  # if it cannot be written, the source is hashed again next time
                 write_atomically(folder / "source.json", json.dumps(entry | fresh).encode())
         X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
-        if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
-            return None
-        return CachedMatrix(X, entry["notes"])
+        whole = X.dtype == np.float32 and list(X.shape) == entry["shape"]
+        return CachedMatrix(X, entry["notes"]) if whole else None
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
 
@@ -417,8 +398,7 @@ def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
 
 
 def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
-    """Index = class, in the order of the splits. `choice` is "att", "original_att", or a file: FILE.mat (its variable
-    att), FILE.mat:VARIABLE or FILE.csv, in the current folder or beside the splits."""
+    """(C, p) by class. `choice` is "att", "original_att", FILE.mat (its att), FILE.mat:VARIABLE or FILE.csv."""
     text = os.fspath(choice)
     if text in ("att", "original_att"):
         values = splits.att if text == "att" else splits.original_att
@@ -457,11 +437,9 @@ def _read_mat_table(splits: Splits, path: Path, field: str) -> pd.DataFrame:
     found = arrays.read_mat(path, [field], optional=["allclasses_names"])
     names = found.get("allclasses_names") or splits.class_names
     values = _orient_by_class(found[field], len(names), path, field)
-    missing = [name for name in splits.class_names if name not in names]
-    if missing:
-        raise ValueError(
-            f"{path}: allclasses_names lacks {list_values(missing)}, which {splits.source} names; add them"
-        )
+    absent = [name for name in splits.class_names if name not in names]
+    if absent:
+        raise ValueError(f"{path}: allclasses_names lacks {list_values(absent)}, which {splits.source} names; add them")
     row_of = {name: row for row, name in enumerate(names)}
     values = values[[row_of[name] for name in splits.class_names]]
     return _class_frame(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
@@ -484,20 +462,13 @@ def _read_csv_table(splits: Splits, path: Path) -> pd.DataFrame:
 def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:
     bad = ~np.isfinite(values)
     if bad.any():
-        classes = np.array(splits.class_names)[bad.any(axis=1)]
-        raise ValueError(
-            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the "
-            "values"
-        )
+        classes = list_values(np.array(splits.class_names)[bad.any(axis=1)])
+        raise ValueError(f"{where} is NaN or infinite for classes {classes} in {bad.sum()} cells; fill in the values")
     return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)
 
 
 def read_folds(splits: Splits, labels: NDArray[np.int64], choice: str | None = None) -> Parts:
-    """Parts fold1_train, fold1_val and so on: from the class lists beside the splits, else three seeded folds.
-
-    No val class has rows in the train part. The choice "file" gives the one fold of train_loc and val_loc, if the file
-    has them.
-    """
+    """fold1_train, fold1_val and so on, of class lists, else three seeded ones; "file": of train_loc and val_loc."""
     if choice not in (None, "file"):
         raise ValueError(
             f"folds is {choice!r}: expected None (the package's class lists, else three seeded ones) or 'file' "
@@ -545,10 +516,9 @@ def _listed_folds(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[st
                     f"{path} lists {fault}; a validation fold has only seen classes: the labels are shifted, or "
                     "the list belongs to other splits; then remove it"
                 )
-        if one & other:
-            raise ValueError(
-                f"{train} and {val} share classes {list_values(sorted(one & other))}; a fold must keep them apart"
-            )
+        both = sorted(one & other)
+        if both:
+            raise ValueError(f"{train} and {val} share classes {list_values(both)}; a fold must keep them apart")
         pairs.append((one, other))
     return pairs
 
@@ -561,25 +531,19 @@ def _file_fold(splits: Splits, labels: NDArray[np.int64]) -> Parts:
         kept[field] = splits.trainval[np.isin(splits.trainval, given)]
         outside = np.setdiff1d(given, splits.trainval)
         if outside.size:
-            of_seen = np.isin(outside, splits.test_seen).sum()
-            dropped.append(
-                f"{len(outside)} of the {len(given)} rows of {field}_loc ({of_seen} of them in test_seen_loc)"
-            )
+            seen = np.isin(outside, splits.test_seen).sum()
+            dropped.append(f"{len(outside)} of the {len(given)} rows of {field}_loc ({seen} of them in test_seen_loc)")
         if not kept[field].size:
             raise ValueError(f"{splits.source}: {field}_loc has no row of trainval_loc; leave out folds='file'")
     both = np.intersect1d(kept["train"], kept["val"])
     if both.size:
-        raise ValueError(
-            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out "
-            "folds='file'"
-        )
+        where = f"{splits.source}: train_loc and val_loc"
+        raise ValueError(f"{where} share rows {list_values(both)} (counted from 0); leave out folds='file'")
     remarks = [f"dropped {' and '.join(dropped)}, which are not in trainval_loc"] if dropped else []
     shared = np.intersect1d(labels[kept["train"]], labels[kept["val"]])
     if shared.size:
-        names = [splits.class_names[code] for code in shared]
-        remarks.append(
-            f"train_loc and val_loc share classes {list_values(names)}: the fold's val classes are not unseen"
-        )
+        names = list_values(splits.class_names[code] for code in shared)
+        remarks.append(f"train_loc and val_loc share classes {names}: the fold's val classes are not unseen")
     if remarks:
         warnings.warn(f"{splits.source}: {'; '.join(remarks)}", stacklevel=4)
     return {"fold1_train": kept["train"], "fold1_val": kept["val"]}
@@ -625,9 +589,18 @@ def check_labels_match(splits: Splits, features: Features) -> None:
                 f"({list_values(np.sort(rows))}, counted from 0). Labels shifted by one, or of another order of "
                 "classes, look like this; use the labels that belong to these splits"
             )
-
     _check_folders(names, features)
-    _check_lists(splits, names, labels, where)
+    for file, rows in (("trainvalclasses.txt", splits.trainval), ("testclasses.txt", splits.test_unseen)):
+        path = splits.source.with_name(file)
+        if not path.is_file():
+            continue
+        theirs, mine = read_class_list(path), set(names[np.unique(labels[rows])].tolist())
+        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names tells nothing
+            more, fewer = (list_values(sorted(some)) or "none" for some in (theirs - mine, mine - theirs))
+            raise ValueError(
+                f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "
+                f"alone {fewer}. The labels are shifted, or the list belongs to other splits; then remove it"
+            )
 
 
 def _check_folders(names: NDArray[np.generic], features: Features) -> None:
@@ -655,21 +628,6 @@ def _check_folders(names: NDArray[np.generic], features: Features) -> None:
 
 def _name_key(name: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", name.lower())
-
-
-def _check_lists(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
-    """Compare with trainvalclasses.txt and testclasses.txt, if the package has them."""
-    for file, rows in (("trainvalclasses.txt", splits.trainval), ("testclasses.txt", splits.test_unseen)):
-        path = splits.source.with_name(file)
-        if not path.is_file():
-            continue
-        theirs, mine = read_class_list(path), set(names[np.unique(labels[rows])].tolist())
-        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names tells nothing
-            more, fewer = (list_values(sorted(some)) or "none" for some in (theirs - mine, mine - theirs))
-            raise ValueError(
-                f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "
-                f"alone {fewer}. The labels are shifted, or the list belongs to other splits; then remove it"
-            )
 
 
 def load(
@@ -792,15 +750,11 @@ def has_feature_files(name: str) -> bool:
 
 
 def find_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of a benchmark, or the folder of that layout that `name` itself is."""
     return benchmark_folder(name.upper(), root) if name.upper() in BENCHMARKS else Path(name)
 
 
 def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None:
-    """Write a dataset into an existing folder in the layout that most published zero-shot code reads.
-
-    `ids` name the rows. The signatures are written as they are, not scaled; class labels become text.
-    """
+    """Write the files of the xlsa17 layout; `ids` name the rows, signatures are not scaled, labels become text."""
     import scipy.io
 
     index = data.signatures.index
@@ -819,22 +773,18 @@ def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = Non
             "out, or use the zskl format"
         )
     names = [str(name) for name in data.class_names.tolist()]
-    broken = [name for name in [*names, *data.attribute_names] if name != name.strip() or "\n" in name]
-    if broken:
-        raise ValueError(
-            f"the names {list_values(broken)} start or end with a space or contain a line break: rename them"
-        )
-    if data.X.nbytes > LIMIT:
-        raise ValueError(
-            f"the features take {data.X.nbytes} bytes, a MATLAB v5 file holds {LIMIT}: use the zskl format"
-        )
+    bad = [name for name in [*names, *data.attribute_names] if name != name.strip() or "\n" in name]
+    if bad:
+        raise ValueError(f"the names {list_values(bad)} start or end with a space or contain a line break: rename them")
+    size = data.X.nbytes
+    if size > LIMIT:
+        raise ValueError(f"the features take {size} bytes, a MATLAB v5 file holds {LIMIT}: use the zskl format")
     files = ids if ids is not None else [f"row{k}" for k in range(len(data.X))]
     features = {"features": data.X.T, "labels": _to_numbers(data.codes), "image_files": _to_cells(files)}
     scipy.io.savemat(folder / "res101.mat", features)
     table = data.signatures.to_numpy(dtype=np.float64).T
     splits = {"att": table, "original_att": table, "allclasses_names": _to_cells(names)}
-    fields = {part: f"{part}_loc" for part in REQUIRED_PARTS}
-    fields |= {"fold1_train": "train_loc", "fold1_val": "val_loc"}
+    fields = {part: f"{part}_loc" for part in REQUIRED_PARTS} | {"fold1_train": "train_loc", "fold1_val": "val_loc"}
     splits |= {field: _to_numbers(data.parts[part]) for part, field in fields.items() if part in data.parts}
     scipy.io.savemat(folder / "att_splits.mat", splits)
     lists: dict[str, Iterable[object]] = {

@@ -66,7 +66,6 @@ class UncalibratedWarning(UserWarning):
 
 
 def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
-    """Say it of the classes `asked` for that have no training rows, unless there are none or it was said."""
     if model.described_ or "_warned" in vars(model):
         return
     known = {*model.candidates_.tolist(), *model.classes_.tolist()}
@@ -110,30 +109,23 @@ def get_temperature(temperatures: Mapping[str, float] | None, situation: str) ->
 
 @dataclass(frozen=True)
 class Question:
-    """Candidate classes as a fitted estimator scores samples for them."""
-
     Y: Array  # (rows, p) scaled signatures, class by class
     rows: NumPyArray  # (c, m) rows of Y for each candidate, padded with its first
     labels: NumPyArray  # (c,)
 
 
 def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureTable:
-    """The table of the candidate classes of a fitted `model`, its rows class by class.
-
-    `given` are the caller's signatures (None: the table of fit), `candidates` the names among them.
-    """
+    """The table of the `candidates`, class by class, among the signatures `given`; None stands for the table of fit."""
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
             raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
         candidates = tables.to_labels(candidates, "candidates", model.candidates_.tolist())
         if len(candidates) == 0:
             raise ValueError("candidates is empty: name at least one class")
-    if given is None:
-        table, source = model.signature_table_, "the fitted table"
-    else:
+    table, source = model.signature_table_, "the fitted table" if given is None else "signatures"
+    if given is not None:
         table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
         _inputs.check_sparse_signatures(model, table)
-        source = "signatures"
         _check_new_signatures(model, table)
         check_directions(model, table)
     if candidates is not None:
@@ -149,8 +141,7 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
             f"candidate {list_values(unknown)} is not in {source}{near}, which has {list_values(table.classes)}"
             f"{signature_hint(model)}"
         )
-    chosen: SignatureTable = table.select(wanted)
-    return chosen
+    return table.select(wanted)
 
 
 def _check_new_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
@@ -212,20 +203,14 @@ def calibrate_scores(scores: NumPyArray, seen: NumPyArray, constant: float) -> N
 def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array: ...
 def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array:
     """Scores (n, c), the constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
-    if constant == 0.0:
-        return scores
-    return scores - convert_like(constant * seen.astype(np.float64), scores)
+    return scores - convert_like(constant * seen.astype(np.float64), scores) if constant else scores
 
 
 class CandidateScorer:
-    """Candidate classes before a fitted model, which scores any number of rows for them, block by block.
+    """Candidate classes before a fitted model, which scores any number of rows for them, in blocks of `BLOCK_BYTES`.
 
-    What depends only on these two is worked out with the first rows; all rows must share their library, device and
-    precision. A block holds so many rows that its features and scores take `BLOCK_BYTES`; what it needs besides is a
-    few times that, whatever the number of rows.
-
-    `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
-    and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
+    What depends on these two alone is worked out with the first rows; all must share library, device and precision.
+    The `constant` is what calibration subtracts from scores of the candidates in the mask `seen` (c,).
     """
 
     def __init__(
@@ -245,7 +230,6 @@ class CandidateScorer:
         self._answer: Callable[[Array], Array] | None = None
 
     def scores(self, X: Array) -> Array:
-        """(n, c) of checked rows X (n, d), where they lie."""
         scaled = self.model._scale_rows(X)
         if self._answer is None:
             self._answer = self.model._candidate_scorer(self.model._question(scaled, self.table))
@@ -253,10 +237,9 @@ class CandidateScorer:
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
         """(rows, their scores) over all of X from `as_sliceable`; refuses values that are not finite."""
-        n = X.shape[0]
         height = block_rows or self.height(X)
-        for start in range(0, n, height):
-            rows = slice(start, min(start + height, n))
+        for start in range(0, X.shape[0], height):
+            rows = slice(start, min(start + height, X.shape[0]))
             yield rows, self.scores(_inputs.take_rows(self.model, X, rows))
 
     def fill(self, X: Array, transform: Callable[[Array], Array], out: Array | None = None) -> Array:
@@ -273,7 +256,6 @@ class CandidateScorer:
         return out
 
     def height(self, X: Array) -> int:
-        """Rows of a block."""
         if is_sparse_rows(X):
             values = 2 * (X.values.nnz // X.shape[0] + len(self.table.labels)) + 1
         else:
@@ -282,10 +264,7 @@ class CandidateScorer:
 
 
 def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
-    """Columns and values (n, k) of the k largest scores of each row of (n, c), the first of equal ones first.
-
-    Of many columns only the k best are sorted. If others equal the last of them, the whole row is.
-    """
+    """Columns and values (n, k) of the k largest scores of each row of (n, c), the first of equal ones first."""
     falling = -scores
     if scores.shape[1] <= WHOLE_SORT * k:
         order = np.argsort(falling, axis=1, kind="stable")[:, :k]
@@ -307,8 +286,7 @@ def check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
         raise ValueError(
             f"out has shape {tuple(out.shape)}: expected {shape}, a row per sample, a column per candidate"
         )
-    floating = out.dtype.is_floating_point if is_torch(out) else out.dtype.kind == "f"
-    if not floating:
+    if not (out.dtype.is_floating_point if is_torch(out) else out.dtype.kind == "f"):
         raise ValueError(f"out holds {out.dtype}: expected floating-point numbers such as float32")
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise ValueError("out is read-only: expected a writable one; open a memory-mapped file with mode='r+' or 'w+'")
@@ -331,10 +309,9 @@ def _overlap(out: Array, X: Array) -> bool:
 def nearest_classes(
     scaling: Scaling, table: SignatureTable, places: NumPyArray, top: int
 ) -> tuple[NumPyArray, NumPyArray]:
-    """For the classes at `places` (k,) of a table, the places of the `top` classes nearest to each, and the cosines.
+    """(k, top) places of the classes nearest to those at `places` (k,) of a table, and the cosines; best pairs count.
 
-    Both are (k, top), most similar first, or as many as there are other classes. Of classes with several signatures
-    the best pair counts. Classes are taken in blocks, so that many do not need all their cosines at once.
+    Classes are taken in blocks, so that many do not need all their cosines at once.
     """
     rows = table.padded_rows()  # (c, m)
     c, m = rows.shape
@@ -355,18 +332,14 @@ def nearest_classes(
 
 @dataclass(frozen=True, eq=False)
 class Picks:
-    """Rows to label, the first one first: their numbers `rows` (n,) and what each is `worth` (n,) by itself.
-
-    `labels` and `scores` (n, 2) are those of the best two candidates, and `probabilities` too if the model is
-    calibrated.
-    """
+    """Rows to label, the first one first."""
 
     strategy: str
-    rows: NDArray[np.int64]
-    worth: NDArray[np.float64]
-    labels: NumPyArray
+    rows: NDArray[np.int64]  # (n,)
+    worth: NDArray[np.float64]  # (n,) of each by itself
+    labels: NumPyArray  # (n, 2) of the best two candidates, as are the next two
     scores: NumPyArray
-    probabilities: NumPyArray | None
+    probabilities: NumPyArray | None  # of a calibrated model
 
 
 def pick_rows(
@@ -409,7 +382,8 @@ def pick_rows(
             moves = mover(model._scale_rows(_inputs.take_rows(model, X, rows)))
             worth[rows] = to_numpy(namespace(shares).sum(shares * convert_like(moves, shares), axis=1))
     if mover is None:
-        worth = margin_uncertainty(scores[:, 0] - scores[:, 1])
+        gaps = scores[:, 0] - scores[:, 1]
+        worth = np.exp(-gaps / float(gaps.mean())) if gaps.mean() > 0 else np.ones_like(gaps)
     best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), LEAST_COMPARED)]
     directions = model._row_directions(model._scale_rows(_inputs.take_rows(model, X[best], slice(0, len(best)))))
     chosen = best[pick_diverse_rows(worth[best], to_numpy(directions), int(n), diversity)]
@@ -423,20 +397,10 @@ def pick_rows(
     )
 
 
-def margin_uncertainty(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) exp(−gap / mean gap): 1 where the best two classes score the same, near 0 where one is far ahead."""
-    usual = float(gaps.mean())
-    return np.exp(-gaps / usual) if usual > 0 else np.ones_like(gaps)
-
-
 def pick_diverse_rows(
     worth: NDArray[np.float64], directions: NumPyArray, n: int, diversity: float
 ) -> NDArray[np.int64]:
-    """(n,) places of the rows to take, one after the other: the most worthwhile of those that are left.
-
-    After each, every row loses as much of its worth as it is near: (1 − cosine)^diversity of it remains, and all of it
-    where the cosine of the two unit vectors in `directions` (m, d) is below 0.
-    """
+    """(n,) places, each of the row worth most; then others keep (1 − cosine)^diversity of their worth, at most all."""
     left, free = worth.copy(), np.ones(len(worth), dtype=bool)
     taken = []
     for _ in range(n):

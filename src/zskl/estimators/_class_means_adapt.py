@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,8 @@ from numpy.typing import NDArray
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
 from zskl._validation import check_option, list_values
-from zskl.estimators._candidates import (
-    best_row_scores,
-    choose_candidates,
-    match_label_dtype,
-    softmax,
-    warn_no_signatures,
-)
+from zskl.estimators import _candidates
+from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -44,8 +39,6 @@ FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per c
 SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
 
 Rows = NDArray[np.float32]
-
-# Examples
 
 
 def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyArray:
@@ -89,15 +82,12 @@ def find_examples(rows: Rows, labels: NumPyArray, examples: Rows, classes: list[
 def add_classes(
     model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_]
 ) -> tuple[SignatureTable, list[Any]]:
-    """The model's table with new classes: those that `given` describes, and those of examples without a description.
-
-    Also lists the classes without a description.
-    """
+    """The model's table with new classes, `given` or of examples alone, and all classes without a description."""
     table, undescribed = model.signature_table_, model.undescribed_
     if given is not None:
         more = choose_candidates(model, given, None)
         new = more.classes.tolist()
-        warn_no_signatures(model, new, stacklevel=3)
+        _candidates.warn_no_signatures(model, new, stacklevel=3)
         known = set(table.classes.tolist()) - set(undescribed)
         again = [label for label in new if label in known]
         if again:
@@ -125,12 +115,10 @@ def add_classes(
 
 def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
     """(p,) of the seen classes: what stands for the signature of a class that has none."""
-    found: NDArray[np.float64] = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
-    return found
+    return np.asarray(model.signature_table_.select(model.classes_).matrix.mean(axis=0))
 
 
 def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
-    """Candidates of a table that are known by their examples alone."""
     if not model.undescribed_:
         return frozenset()
     placeholder, unknown = mean_signature(model), set(model.undescribed_)
@@ -148,21 +136,15 @@ def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable
 
 def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict[str, Any] | None:
     """What validation classes say about that many examples of a class: about the nearest number that was tried."""
-    tried = (practice or {}).get("examples") or {}
-    if not tried:
-        return None
-    nearest = min(tried, key=lambda k: abs(np.log(float(k)) - np.log(max(count, 1.0))))
-    entry: dict[str, Any] = tried[nearest]
-    return entry
+    tried: dict[str, dict[str, Any]] = (practice or {}).get("examples") or {}
+    nearest = min(tried, key=lambda k: abs(np.log(float(k)) - np.log(max(count, 1.0))), default="")
+    return tried.get(nearest)
 
 
 def interpolate_calibration(
     before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
 ) -> tuple[float, dict[str, float] | None]:
-    """Calibration constant and temperatures between those of `before` and, as far as `share` says, those of `entry`.
-
-    The latter are times `factor`: what class means' scores count in those of a committee.
-    """
+    """Constant and temperatures: a `share` of the way from those of `before` to `factor` times those of `entry`."""
     constant = float(before["calibration"])
     constant += share * (factor * float(entry["calibration"]) - constant)
     old, new = before["temperatures"], entry["temperatures"]
@@ -173,23 +155,15 @@ def interpolate_calibration(
 
 
 def direction_changes(rows: Array, now: Array, then: Array) -> Array:
-    """(n, R) ‖u′ − u‖ of rows x̂ (n, d), directions u `now` (R, d) and sums v′ `then` (R, d).
+    """(n, R) how far one more example x̂ (n, d) would turn directions u `now` (R, d): to v′ + x̂, v′ `then` (R, d).
 
-    How far one more example would move the direction of a class. With v the sum of a class's evidence, u = v/‖v‖ its
-    direction, and v′ the same with the weight that its description has beside one more example, a row x̂ of the class
-    would turn u to u′ = (v′ + x̂)/‖v′ + x̂‖. It moves by
-
-        ‖u′ − u‖ = √(2 − 2 u·u′),    u·u′ = (u·v′ + u·x̂) / √(‖v′‖² + 2 v′·x̂ + 1)
+    ‖u′ − u‖ = √(2 − 2 u·u′),    u·u′ = (u·v′ + u·x̂) / √(‖v′‖² + 2 v′·x̂ + 1)
     """
     xp = namespace(rows)
     squares = xp.sum(then * then, axis=1) + 2 * (rows @ then.T) + xp.sum(rows * rows, axis=1, keepdims=True)
     products = xp.sum(now * then, axis=1) + rows @ now.T
-    tiny = xp.finfo(squares.dtype).tiny
-    cosines = products / xp.sqrt(squares.clip(min=tiny))
+    cosines = products / xp.sqrt(squares.clip(min=xp.finfo(squares.dtype).tiny))
     return xp.sqrt((2 - 2 * cosines).clip(min=0.0))
-
-
-# Unlabelled rows
 
 
 class NoClearGain(ValueError):
@@ -198,8 +172,6 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    """How unlabelled rows are used: see `run_adaptation`."""
-
     weight: float = 5.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
     balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
@@ -211,37 +183,28 @@ class AdaptationSettings:
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:
-        """Those that validation classes chose, for so many rows per class."""
         chosen = cls(**{name: entry[name] for name in cls.__dataclass_fields__ if name in entry})
         return replace(chosen, count=min(1.0, entry["per_class"] / per_class))
 
 
 @dataclass(frozen=True, eq=False)
 class KeptAdaptation:
-    """What a model has learned from unlabelled rows: the `classes` that moved, what the rows add to each (c, d), and
-    what `adaptation_` says."""
-
-    classes: list[Any]
-    sums: NDArray[np.float32]
-    record: dict[str, Any]
+    classes: list[Any]  # that moved
+    sums: NDArray[np.float32]  # (c, d) what the rows add to each
+    record: dict[str, Any]  # `adaptation_`
 
     def without(self, label: Any) -> KeptAdaptation:
-        """The same for all classes but one."""
         kept = [place for place, one in enumerate(self.classes) if one != label]
         return KeptAdaptation([self.classes[place] for place in kept], self.sums[kept], self.record)
 
 
 @dataclass(frozen=True)
 class OtherModels:
-    """Models that have a say in what an unlabelled row is, beside class means in a committee.
+    """Models that have a say in what an unlabelled row is, beside class means in a committee."""
 
-    `logits` gives theirs (n, c) for raw rows and a table of candidates, where the scores of class means count `factor`.
-    `kappa` is what they count without a κ from validation classes; the logits of the others go with it.
-    """
-
-    logits: Callable[[Array, SignatureTable], Array | None]
-    factor: float
-    kappa: float
+    logits: Callable[[Array, SignatureTable], Array | None]  # (n, c) for raw rows and a table of candidates
+    factor: float  # what the scores of class means count beside these
+    kappa: float  # the same where validation classes chose no κ
 
     def for_kappa(self, kappa: float, X: Array, table: SignatureTable) -> Array | None:
         """(n, c) what they add to κ·score; None where nobody else is there."""
@@ -251,10 +214,8 @@ class OtherModels:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationResult:
-    """What unlabelled rows add: `sums` (c, d), `masses` (c,), and how the rounds ended."""
-
-    sums: NDArray[np.float32]
-    masses: NDArray[np.float64]
+    sums: NDArray[np.float32]  # (c, d)
+    masses: NDArray[np.float64]  # (c,)
     rounds: int
     turned: float  # 1 − cosine of the direction that the last round turned most
 
@@ -284,17 +245,13 @@ def find_adaptation_entry(practice: dict[str, Any] | None, mode: str, per_class:
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
-    """Whether validation classes promise a gain: 2 points, and a gain on every fold."""
     return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
 
 
 def check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
-    """Refuse to adapt where validation classes promise no clear gain."""
     if entry is None:
-        if practised:
-            tried = "as few on validation classes; collect more rows"
-        else:
-            tried = "any on validation classes; fit it by selection.tune, call selection.calibrate on it"
+        advice = "collect more rows" if practised else "fit it by selection.tune, call selection.calibrate on it"
+        tried = f"{'as few' if practised else 'any'} on validation classes; {advice}"
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
             f"tried {tried}, or use force=True"
@@ -328,11 +285,10 @@ def run_adaptation(
     how: AdaptationSettings,
     other: Array | None = None,
 ) -> AdaptationResult:
-    """Run the rounds on rows x̂ (n, d).
+    """Run the rounds on rows x̂ (n, d): `described` n₀ m̂ and `known` sums of labelled rows are (R, d).
 
-    `described` (R, d) is what each signature row adds (n₀ m̂) and `known` (R, d) the sums of labelled rows. `rows`
-    (c, m) are the signature rows of each class. Only classes in the mask `moving` (c,) take rows up. The others, the
-    seen ones, are subtracted `shift` from. `other` (n, c) are logits of other models, which are added.
+    `rows` (c, m) are the signature rows of each class; only classes in `moving` (c,) take rows up. From scores of the
+    others `shift` is subtracted. `other` (n, c) are logits of other models, which are added.
     """
     xp = namespace(x)
     free, still = np.flatnonzero(moving), np.flatnonzero(~moving)
@@ -368,38 +324,28 @@ def run_adaptation(
     return AdaptationResult(sums, masses, done, turned)
 
 
-# Trials on validation rows
-
-
 @dataclass(frozen=True, eq=False)
 class FewShotTrial:
-    """Validation rows of a fold, to try examples and unlabelled rows on: only products of sizes that matter.
+    """Validation rows of a fold, to try examples and unlabelled rows on: only products of sizes that matter."""
 
-    Rows x̂ (n, d) with the columns `own` (n,) of their classes, and c candidates of which some are `seen` (c,).
-    Of each of R signature rows: `described` m̂ (R, d), how certain that is (R,), and the whitened mean (R, d) and
-    number of training rows (R,) of its class, 0 for a held-out one. `rows` (c, m) are the signature rows of each
-    candidate.
-    `other` (n, c) is what other models add to the scores.
-    """
-
-    x: Rows
-    own: NDArray[np.int64]
-    seen: NDArray[np.bool_]
-    described: Rows
-    certainty: NDArray[np.float64]
-    means: Rows
-    counts: NDArray[np.float64]
+    x: Rows  # x̂ (n, d)
+    own: NDArray[np.int64]  # (n,) columns of their classes
+    seen: NDArray[np.bool_]  # (c,) of the candidates
+    described: Rows  # m̂ (R, d) of the signature rows
+    certainty: NDArray[np.float64]  # (R,) of these
+    means: Rows  # (R, d) whitened, of the classes; 0 for a held-out one
+    counts: NDArray[np.float64]  # (R,) their training rows
     weight: float  # n₀ of the seen classes
-    rows: NumPyArray
+    rows: NumPyArray  # (c, m) signature rows of each candidate
     kept: Rows
     eigenvalues: NDArray[np.float64]
     shrinkage: float
     crowding: float
     share: float
-    other: Rows | None = None
+    other: Rows | None = None  # (n, c) what other models add to the scores
+    _by_shrinkage: dict[float, FewShotTrial] = field(default_factory=dict, init=False)  # not that of `replace`
 
     def with_shrinkage(self, shrinkage: float) -> FewShotTrial:
-        """The same with another shrinkage, which only weighs coordinates; kept for the next time."""
         if shrinkage == self.shrinkage:
             return self
         if shrinkage not in self._by_shrinkage:
@@ -415,29 +361,22 @@ class FewShotTrial:
         return self._by_shrinkage[shrinkage]
 
     @cached_property
-    def _by_shrinkage(self) -> dict[float, FewShotTrial]:
-        return {}
-
-    @cached_property
     def known(self) -> Rows:
         """(R, d) what training rows add to the direction of each signature's class."""
         return sum_directions(self.means, self.counts, self.eigenvalues, self.shrinkage).astype(np.float32)
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
-        """(R,) the candidate of each signature row."""
         found = np.zeros(len(self.described), dtype=np.int64)
         found[self.rows.ravel()] = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
         return found
 
     @cached_property
     def new(self) -> NDArray[np.int64]:
-        """Columns of the held-out classes."""
         return np.flatnonzero(~self.seen)
 
     @cached_property
     def new_rows(self) -> NDArray[np.int64]:
-        """Rows of the held-out classes."""
         return np.flatnonzero(~self.seen[self.own])
 
     @cached_property
@@ -455,16 +394,13 @@ class FewShotTrial:
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
     def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
-        """(n, c) where rows that sum up to `added` (c, d) were learned."""
         return TaughtScores(self, added).scores(weight, crowding)
 
     def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
-        """Some of the rows."""
         other = None if self.other is None else self.other[rows]
         return replace(self, x=self.x[rows], own=self.own[rows], other=other)
 
     def select_held_out(self) -> FewShotTrial:
-        """The rows of the held-out classes before these classes alone."""
         columns, rows = self.new, self.new_rows
         signatures = np.unique(self.rows[columns])
         return replace(
@@ -481,7 +417,6 @@ class FewShotTrial:
         )
 
     def adapt(self, how: AdaptationSettings) -> AdaptationResult:
-        """What these rows, as if unlabelled, add to the held-out classes."""
         described = self.description_weights(how.weight)[:, None] * self.described
         other = None if self.other is None else np.float32(how.kappa) * self.other
         return run_adaptation(self.x, described, self.known, self.rows, ~self.seen, how, other)
@@ -504,7 +439,6 @@ class TaughtScores:
 
     @cached_property
     def _products(self) -> Rows | None:
-        """(n, c) of rows with what was learned."""
         return None if self.added is None else self.trial.x[self.rows] @ self.added.T
 
     @cached_property

@@ -37,8 +37,6 @@ from zskl.scaling import Scaling
 
 Floats = NDArray[np.float64]
 
-# Kept rows
-#
 # Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the
 # training rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
 
@@ -50,10 +48,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: spreads s
 
 
 def hash_rows(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
-    """(n,) of rows (n, d): rows that are equal in float32 have equal hashes, on every machine.
-
-    A zero adds nothing, so sparse rows have the hashes of the same dense ones.
-    """
+    """(n,) of rows (n, d), the same if they are equal in float32; a zero adds nothing, so sparse rows have the same."""
     draw = np.random.default_rng(0)
     odd = np.array(draw.integers(0, 1 << 63, X.shape[1], dtype=np.uint64)) * np.uint64(2) + np.uint64(1)
     mixed = np.zeros(len(X), np.uint64)
@@ -82,7 +77,6 @@ class KeptRows:
         return cls(np.empty((0, d), np.float32), np.empty(0, np.uint64), np.empty(0, np.int64))
 
     def add(self, rows: Any, hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> KeptRows:
-        """These and further rows, as far as they are to be kept for this number of classes."""
         all_hashes, all_codes = np.concatenate([self.hashes, hashes]), np.concatenate([self.codes, codes])
         order = _select_rows(all_hashes, all_codes, classes)
         if is_sparse_rows(rows) or is_sparse_rows(self.rows):
@@ -95,12 +89,10 @@ class KeptRows:
 
 
 def _rows_per_class(classes: int) -> int:
-    """Rows that a class keeps at most."""
     return max(1, KEPT // classes)
 
 
 def _select_rows(hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """Which of the rows with these hashes and classes (n,) are kept, class by class and by hash."""
     order = np.lexsort((hashes, codes))
     new = np.ones(len(order), dtype=bool)
     new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
@@ -111,14 +103,10 @@ def _select_rows(hashes: NDArray[np.uint64], codes: NDArray[np.int64], classes: 
 
 
 class RowKeeper:
-    """The `KeptRows` of dense rows that come block by block. Rows that cannot be among them are dropped at once.
-
-    A kept row lies in one place until a row with a smaller hash takes it, so there is never a second copy of all.
-    """
+    """The `KeptRows` of dense rows that come block by block; a row stays in its place, so there is no second copy."""
 
     def __init__(self, d: int, sizes: NDArray[np.int64]) -> None:
-        """`sizes` (C,) are how many rows of each class will come."""
-        self._classes = len(sizes)
+        self._classes = len(sizes)  # of which so many rows will come
         self._rows = np.empty((int(np.minimum(sizes, _rows_per_class(self._classes)).sum()), d), np.float32)
         self._hashes, self._codes = np.empty(0, np.uint64), np.empty(0, np.int64)  # of kept rows, in their order
         self._places = np.empty(0, np.int64)  # where these lie in `_rows`
@@ -136,7 +124,6 @@ class RowKeeper:
                 self._sort_in()
 
     def finish(self) -> KeptRows:
-        """All that are kept; call it once, at the end."""
         self._sort_in()
         rows = self._rows[: len(self._places)]
         # Put in order in place, some columns at a time: there is no copy of all rows.
@@ -166,8 +153,6 @@ class RowKeeper:
         last = np.searchsorted(self._codes, np.arange(self._classes), side="right") - 1  # the largest of a class
         self._limits = np.where(full, self._hashes[last], np.iinfo(np.uint64).max)
 
-
-# Sums
 
 BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
 GPU_VALUES = 1 << 21
@@ -236,8 +221,7 @@ class Sums:
     def scatter(self) -> Floats:
         """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N; its diagonal (d,) of sparse rows."""
         if self.products.ndim == 1:
-            diagonal: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
-            return diagonal
+            return np.asarray((self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum())
         return to_numpy(self.scatter_on(self.products))
 
     def scatter_on(self, place: Array) -> Array:
@@ -261,7 +245,6 @@ def sum_rows(
 ) -> Sums:
     """Sums of all rows of X (n, d) with class indices `codes` (n,). `read_scaled` gives raw and scaled rows of a slice.
 
-    `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
     On a GPU, where many small steps would wait for each other, blocks are larger.
     """
     n, d = X.shape
@@ -290,8 +273,7 @@ def sum_rows(
         totals[present] += _sum_by_class(exact, places, len(present), mine)
         rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
-            single = to_numpy(block).astype(np.float32, copy=False)
-            keeper.add(single, hash_rows(to_numpy(raw)), part)
+            keeper.add(to_numpy(block).astype(np.float32, copy=False), hash_rows(to_numpy(raw)), part)
         release_pages(X)
     if not is_torch(products):
         products += np.triu(products, 1).T
@@ -308,19 +290,14 @@ def _add_products(products: Any, rows: Array) -> Any:
 
 
 def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:
-    """(classes, d) the weighted sum of the rows (n, d) of each class."""
     at = np.arange(len(codes))
     if is_torch(rows):
         member = np.zeros((classes, len(codes)))
         member[codes, at] = weights
-        found: Floats = to_numpy(convert_like(member, rows) @ rows)
-        return found
-    summed: Floats = csr_array((weights, (codes, at)), shape=(classes, len(codes))) @ to_numpy(rows)
-    return summed
+        return to_numpy(convert_like(member, rows) @ rows)
+    return np.asarray(csr_array((weights, (codes, at)), shape=(classes, len(codes))) @ to_numpy(rows))
 
 
-# Space
-#
 # A class is a direction in the features whitened by the within-class scatter:
 #
 #     S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
@@ -335,21 +312,17 @@ ZERO_SHARE = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """`basis` Q (d, d), `eigenvalues` λ (d,) ≥ 0, the `center` g (d,), and class means (C, d) in the basis, centred.
+    """A whitened space before a shrinkage."""
 
-    Without a basis it is the identity.
-    """
-
-    basis: Floats | None
-    eigenvalues: Floats
-    center: Floats
-    means: Floats
+    basis: Floats | None  # Q (d, d); None: the identity
+    eigenvalues: Floats  # λ (d,) ≥ 0
+    center: Floats  # g (d,)
+    means: Floats  # (C, d) of the classes, in the basis, centred
     rows: Floats  # (C,)
     placed: dict[Any, Array] = field(default_factory=dict)  # the basis on devices
 
     @classmethod
     def from_sums(cls, sums: Sums, place: Array) -> Space:
-        """Decomposed where `place` lies: on its device."""
         center = sums.means.mean(axis=0)
         if sums.products.ndim == 1:
             return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
@@ -364,7 +337,6 @@ class Space:
         return self.rotate(X - convert_like(self.center, X))
 
     def rotate(self, X: Array) -> Array:
-        """X Q."""
         if self.basis is None:
             return X
         if not is_torch(X):
@@ -379,8 +351,7 @@ class Space:
     @classmethod
     def unwhitened(cls, sums: Sums) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
-        d = len(sums.products)
-        diagonal = sums.products.ndim == 1
+        d, diagonal = len(sums.products), sums.products.ndim == 1
         total = sums.scatter.sum() if diagonal else np.trace(sums.scatter)
         within = np.full(d, max(total / d, 0.0))
         return cls(None if diagonal else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
@@ -404,15 +375,13 @@ def whitened_lengths(rotated: Array, weights: Array) -> Array:
 
 
 def to_half_precision(rows: Array) -> Any:
-    """Unit vectors in half precision; sparse ones stay as they are."""
     return rows if is_sparse_rows(rows) else to_numpy(rows).astype(np.float16)
 
 
 def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
     """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
 
-    Any vectors of that space would do, and rounding chooses them. These depend on the space alone: where Gram and
-    Schmidt end from a fixed start.
+    Rounding would choose these vectors. Gram and Schmidt from a fixed start make them depend on the space alone.
     """
     d, k = len(basis), int(idle.sum())
     if k < 2:
@@ -426,31 +395,23 @@ def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
     """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
     level = float(eigenvalues.mean())
-    if level == 0.0:
-        return np.ones_like(eigenvalues)
-    found: Floats = 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level)
-    return found
+    return 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level) if level else np.ones_like(eigenvalues)
 
 
 def whitening_ratio(eigenvalues: Floats, before: float, after: float) -> Floats:
-    """(d,) what coordinates are multiplied by where the shrinkage changes."""
     return whitening_weights(eigenvalues, after) / whitening_weights(eigenvalues, before)
 
 
 def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Floats, shrinkage: float) -> Floats:
-    """(C, d): what the unit vectors x̂ of the training rows of each class add up to, without a second pass over them.
+    """(C, d) Σ x̂ of the training rows of each class, about N_c M̃_c / √(‖M̃_c‖² + tr(S_ρ⁻¹ S)): no second pass over them.
 
-    A row has x̂ = x̃/‖x̃‖, and the mean of ‖x̃‖² over a class is ‖M̃_c‖² + tr(S_ρ⁻¹ S). So the sum is near to N_c M̃_c over
-    the root of that. `means` are M̃ (C, d), `rows` N (C,).
+    The root is that of the mean of ‖x̃‖² over the class. `means` are M̃ (C, d), `rows` N (C,).
     """
     within = float((eigenvalues * whitening_weights(eigenvalues, shrinkage) ** 2).sum())
     squares = (means * means).sum(axis=1) + within
-    found: Floats = means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
-    return found
+    return means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
 
 
-# Descriptions
-#
 # What a description says of a class's direction is the mean of a Gaussian process over signatures:
 #
 #     m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)
@@ -474,9 +435,7 @@ class SignatureKernel:
 
     def __call__(self, A: Array, B: Array) -> Array:
         """(a, p), (b, p) → (a, b)."""
-        if self.name == "linear":
-            return A @ B.T
-        return namespace(A).exp(squared_distances(A, B) / -self.width)
+        return A @ B.T if self.name == "linear" else namespace(A).exp(squared_distances(A, B) / -self.width)
 
     def diagonal(self, A: Array) -> Array:
         """k(a, a) (a,)."""
@@ -494,13 +453,6 @@ def squared_distances(A: Array, B: Array) -> Array:
     return kernels.squared_distances(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
 
 
-def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:
-    """The median squared distance between signatures of different classes; 1 where all are equal."""
-    different = owners[:, None] != owners[None, :]
-    found = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
-    return found if found > 0 else 1.0
-
-
 def regularised_inverse(K: Floats, noise: float) -> Floats:
     """(K + νI)⁻¹ (rows, rows)."""
     identity = np.eye(len(K))
@@ -510,14 +462,12 @@ def regularised_inverse(K: Floats, noise: float) -> Floats:
 def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse: Floats, noise: float) -> Floats:
     """(rows,) how much surer than usual the process is of the directions of signatures Y (rows, p), within a limit.
 
-    The variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) is compared with the median over training signatures of the
-    variance that the process had there without that signature.
+    The variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) is compared with its median over training signatures left out.
     """
     usual = float(np.median(np.maximum(1 / np.diag(inverse) - noise, TINY)))
     k = to_numpy(kernel(Y, seen))
     variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
-    found: Floats = (usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT)
-    return found
+    return np.asarray((usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT))
 
 
 # What the settings of a search share
@@ -530,31 +480,19 @@ KEPT_BLOCK = 512  # kept rows that are rotated together
 
 
 class Whitening:
-    """Everything that the space and the shrinkage decide."""
-
     def __init__(self, cache: FitCache, space: Space, shrinkage: float) -> None:
         self.cache, self.space = cache, space
         self.weights = whitening_weights(space.eigenvalues, shrinkage)
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = sum_directions(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
-    def with_cache(self, cache: FitCache) -> Self:
-        """The same for other signatures of the same classes."""
-        new = copy.copy(self)
-        new.cache = cache
-        for name in ("signature_center", "own_signatures", "slope"):
-            vars(new).pop(name, None)
-        return new
-
     @cached_property
     def matrix(self) -> NDArray[np.float32]:
         """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal."""
-        basis = self.space.basis
-        found = self.weights[:, None] if basis is None else basis * self.weights
+        found = self.weights[:, None] if self.space.basis is None else self.space.basis * self.weights
         return found.astype(np.float32)
 
     def unit_rows(self, rotated: Array) -> Array:
-        """x̂ of scaled rows (n, d) that the space has rotated."""
         return scale_to_unit_length(rotated * convert_like(self.weights, rotated))
 
     def cosines(self, rotated: Array, basis: Floats) -> Array:
@@ -578,8 +516,7 @@ class Whitening:
 
     def whiten_signatures(self, rows: Any) -> Floats:
         """y° (rows, d) of signatures that lie in the shared space."""
-        found: Floats = to_dense(self.space.rotate(rows - self.signature_center) * self.weights)
-        return found
+        return np.asarray(to_dense(self.space.rotate(rows - self.signature_center) * self.weights))
 
     @cached_property
     def own_signatures(self) -> Floats:
@@ -595,8 +532,7 @@ class Whitening:
     def lengths(self) -> Floats:
         """(C,) of the class means; 1 for a mean of 0."""
         length = np.linalg.norm(self.means, axis=1)
-        found: Floats = np.where(length > 0, length, 1.0)
-        return found
+        return np.where(length > 0, length, 1.0)
 
     @cached_property
     def slope(self) -> float:
@@ -606,23 +542,27 @@ class Whitening:
 
 
 class FitCache:
-    """Everything that is learned from training rows and signatures before a setting is known.
+    """All that is learned before a setting is known: from sums and signatures `Y` (R, p) of the classes `owners` (R,).
 
-    `Y` (R, p) are the scaled signatures of the training classes and `owners` (R,) their classes; `shared` the same
-    signatures scaled as features, where both have the same columns.
+    `shared` are the same signatures scaled as features, where both have the same columns.
     """
 
     def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
         self.sums, self.Y, self.owners, self.shared, self._place = sums, Y, owners, shared, place
-        self.median = median_distance(Y, owners)
+        different = owners[:, None] != owners[None, :]
+        median = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
+        self.median = median if median > 0 else 1.0  # of squared distances between signatures of different classes
         self._kept: tuple[Space, Array] | None = None
         self._whitenings: dict[tuple[bool, float], Whitening] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}
 
     def share_space(self, other: FitCache) -> Self:
-        """This one, with the decomposition of another that has the same sums and other signatures."""
         self.space = other.space
-        self._whitenings = {key: at.with_cache(self) for key, at in other._whitenings.items()}
+        for key, whitening in other._whitenings.items():
+            new = self._whitenings[key] = copy.copy(whitening)
+            new.cache = self
+            for name in ("signature_center", "own_signatures", "slope"):
+                vars(new).pop(name, None)
         return self
 
     @cached_property
@@ -630,7 +570,6 @@ class FitCache:
         return Space.from_sums(self.sums, self._place)
 
     def rotated_kept_rows(self, space: Space) -> Array:
-        """(m, d) the kept rows in a space; those of the last space are cached."""
         if self._kept is None or self._kept[0] is not space:
             self._kept = space, space.center_and_rotate(convert_like(self.sums.kept.rows, self._place, "float32"))
         return self._kept[1]
@@ -652,8 +591,7 @@ class FitCache:
     @cached_property
     def signature_center(self) -> Floats:
         classes = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
-        found: Floats = np.mean(classes, axis=0)
-        return found
+        return np.asarray(np.mean(classes, axis=0))
 
     def whitening(self, shrinkage: float, plain: bool = False) -> Whitening:
         """For one shrinkage; only the last is cached. `plain` is without centring and whitening."""
@@ -667,7 +605,6 @@ class FitCache:
         return bandwidth * self.median if kernel == "gaussian" else 1.0
 
     def inverse(self, kernel: SignatureKernel, noise: float) -> Floats:
-        """(K + νI)⁻¹ (R, R)."""
         key = kernel.name, kernel.width, noise
         if key not in self._inverses:
             self._inverses[key] = regularised_inverse(to_numpy(kernel(self.Y, self.Y)), noise)
@@ -675,15 +612,9 @@ class FitCache:
 
 
 def mean_of_largest(cosines: Array, share: float) -> Array:
-    """r (c,) of cosines (m, c): the mean of the largest share of each column, at least of one.
-
-    A direction that many training rows are close to would win too often. r says how crowded its place is.
-    """
+    """r (c,) of cosines (m, c), how crowded a direction's place is: the mean of the largest share, at least of one."""
     most = max(1, int(share * cosines.shape[0]))
     return namespace(cosines).mean(largest_entries(cosines, most), axis=0)
-
-
-# Evidence about candidates
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,28 +11,11 @@ import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import list_values
+from zskl.estimators import _class_means_fit as fitting
+from zskl.estimators import explanation
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
-from zskl.estimators._class_means_fit import (
-    FitCache,
-    Floats,
-    SignatureKernel,
-    Space,
-    Whitening,
-    find_codes,
-    mean_of_largest,
-    scale_to_unit_length,
-    signature_codes,
-    squared_distances,
-)
-from zskl.estimators.explanation import (
-    RawAttributeExplainer,
-    RawValues,
-    Split,
-    attribute_names,
-    best_signature_rows,
-    inverse_lengths,
-    read_only,
-)
+from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening, scale_to_unit_length
+from zskl.estimators.explanation import RawAttributeExplainer, RawValues, Split, best_signature_rows, read_only
 from zskl.estimators.kernel_classifier import member_batches
 from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics import Sides, best_scores
@@ -44,14 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassMeansQuestion(Question):
-    """Candidates, with their signatures scaled as features where both have the same columns."""
-
     shared: Array | None = None  # (rows, d)
     undescribed: frozenset[Any] = frozenset()  # classes without a description
 
 
-# Searches
-#
 # The scores of a search's many settings without going back to features: exact, by products of the size of the classes.
 
 
@@ -66,7 +45,6 @@ class BasisProducts:
 
     @cached_property
     def kept(self) -> Array:
-        """(m, B) of the kept rows, where the other rows are."""
         at = self._whitening
         return convert_like(at.cosines(at.cache.rotated_kept_rows(at.space), self.basis), self.rows)
 
@@ -74,8 +52,7 @@ class BasisProducts:
         """(c, B) → (c, B): combinations of unit length; those of no length stay."""
         squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
         length = np.sqrt(np.maximum(squares, 0.0))
-        found: Floats = coefficients / np.where(length > 0, length, 1.0)
-        return found
+        return coefficients / np.where(length > 0, length, 1.0)
 
 
 @dataclass(eq=False)
@@ -86,10 +63,6 @@ class SearchScores:
     _rotated: tuple[Space, Array, Array] | None = None
     _scored: dict[object, tuple[Array, Array, dict[float, Array]]] = field(default_factory=dict)
     _weights: tuple[Array, dict[object, Floats]] | None = None
-
-    def without_signatures(self) -> SearchScores:
-        """For other signatures of the training classes: what does not depend on them is kept."""
-        return SearchScores(self._products)
 
     def parts(
         self, model: ClassMeansClassifier, X: Array, question: Question, crowded: bool
@@ -110,11 +83,10 @@ class SearchScores:
             return cosines, None
         share = float(model.crowding_share)
         if share not in by_share:
-            by_share[share] = mean_of_largest(products.kept @ directions, share)
+            by_share[share] = fitting.mean_of_largest(products.kept @ directions, share)
         return cosines, by_share[share]
 
     def _find_products(self, whitening: Whitening, X: Array, signatures: NumPyArray | None) -> BasisProducts:
-        """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
         key: object = whitening.weights if signatures is None else whitening
         if self._products is None or self._products[0] is not key or self._products[1].X is not X:
             basis = [whitening.means]
@@ -162,7 +134,7 @@ class SearchScores:
                 found[:, C : C + len(owners)] -= s * weights
             found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
         found = model.description_weight * products.to_unit_length(found)
-        codes = signature_codes(model.classes_, question)
+        codes = fitting.signature_codes(model.classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = np.linalg.norm(at.sums, axis=1) / at.lengths
         found[seen, codes[seen]] += scale[codes[seen]]
@@ -171,10 +143,7 @@ class SearchScores:
 
 @dataclass(frozen=True, eq=False)
 class CrowdingScores:
-    """Models of a search that differ in crowding alone, scored in one pass: one of them, and the K weights of all.
-
-    A device waits for calls, not for work.
-    """
+    """Models of a search that differ in their K weights alone, in one pass: a device waits for calls, not for work."""
 
     model: ClassMeansClassifier
     weights: Sequence[float]
@@ -226,8 +195,6 @@ class DirectionMap(SearchMap):
         return np.concatenate([directions, constant[:, None]], axis=1).astype(dtype)
 
 
-# Classes without names
-#
 # Classes that come as signatures without names, as in an ONNX graph: a row that equals the signature of a seen class,
 # up to rounding, is that class. So its training rows count.
 
@@ -238,7 +205,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
     seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[find_codes(model.classes_, seen.labels)]
+    sums = model.class_sums_[fitting.find_codes(model.classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -259,12 +226,11 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
 def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
     """(c, R) which rows of Y are the same as one of the signatures (R, p)."""
     exact = signatures.astype(np.float64)
-    found: Array = squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
+    found: Array = fitting.squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
     return found
 
 
 def _check_nameless(model: ClassMeansClassifier) -> None:
-    """Refuse models that need the names of classes."""
     advice = "fix the classes, by signatures=False or --fixed"
     if len(model.example_classes_) or model.adaptation_ is not None:
         raise ValueError(
@@ -282,8 +248,6 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
         )
 
 
-# Explanations
-#
 # How a score splits: with v = w·m̂(y) + Σ x̂ of the rows of the class, and u = v/‖v‖, the score x̂·u − a·r is a sum:
 #
 #     w/(‖m‖‖v‖) · x̂·m(y)   +   x̂·(training rows)/‖v‖ + x̂·(examples)/‖v‖ + x̂·(unlabelled rows)/‖v‖   −   a·r
@@ -296,23 +260,17 @@ PRIOR, CROWDING = "the description itself", "crowding"
 
 
 class ExplainedScores:
-    """A fitted model before candidate classes, in float64.
-
-    `factor` (rows, 1) is w/(‖m‖‖v‖); `undescribed` (rows,) says which signatures only stand for one that nobody gave.
-    `_described` are pairs of coefficients (rows, k) and vectors (k, d) whose products add up to w/(‖m‖‖v‖) · m(y).
-    `_members` (k, C) joins the signatures of a seen class, where there is a part for each.
-    """
-
     def __init__(self, model: ClassMeansClassifier, table: SignatureTable) -> None:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
+        # (rows,) which signatures only stand for one that nobody gave
         self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._predict_means(question.Y, question.shared))
-        factor = evidence.weights[:, None] * inverse_lengths(means)
+        factor = evidence.weights[:, None] * explanation.inverse_lengths(means)
         whole = factor * means + evidence.sums
-        scale = inverse_lengths(whole)
-        self.factor = factor = factor * scale
+        scale = explanation.inverse_lengths(whole)
+        self.factor = factor = factor * scale  # (rows, 1) w/(‖m‖‖v‖)
         self._directions = whole * scale
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
         crowded = model._crowding_of(self._directions)
@@ -329,15 +287,15 @@ class ExplainedScores:
                     "prior='zero', or dense columns such as those of TruncatedSVD(300)"
                 )
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
-        self._members: Floats | None = None
+        self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
         if model.prior == "cosine" or model.kernel == "linear":
-            self.names, self.values = attribute_names(model), self.without_placeholders(table.matrix)
+            self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
             if model.prior != "cosine":
                 pairs.append((to_numpy(question.Y), Y.T @ regression))
             pairs += [] if own is None else [own]
         else:
             similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
-            codes = find_codes(model.classes_, seen.labels)
+            codes = fitting.find_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.
@@ -347,6 +305,7 @@ class ExplainedScores:
             pairs.append((similar, regression))
             if own is not None:
                 self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
+        # (rows, k) and (k, d), whose products add up to w/(‖m‖‖v‖) · m(y)
         self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
@@ -375,8 +334,7 @@ class ExplainedScores:
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
 
 
-# Along attributes as you wrote them
-#
+# Along attributes as you wrote them:
 # The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
 # attributes, and so is the prior mean. With the Gaussian kernel it is Σᵣ k(y, yᵣ) Bᵣ. For two classes a and b, with κᵣ
 # the secant of k between their squared distances to yᵣ,
@@ -387,7 +345,6 @@ class ExplainedScores:
 
 
 def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
-    """The explainer of a fitted model for candidate classes."""
     inner = ExplainedScores(model, table)
     described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
     seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
@@ -400,7 +357,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
         own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
     Y: Floats = model.signature_scaling_.apply(table.matrix)
-    apart = to_numpy(squared_distances(Y, seen)) / model.width_ if by_likeness else None
+    apart = to_numpy(fitting.squared_distances(Y, seen)) / model.width_ if by_likeness else None
 
     def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
         """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""
@@ -428,5 +385,4 @@ def secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:
     """(exp(−s) − exp(−t)) / (s − t) of numbers s and t, and −exp(−s) where they are equal."""
     gap = np.abs(first - second)
     share = np.where(gap > 0, -np.expm1(-gap) / np.where(gap > 0, gap, 1.0), 1.0)
-    found: NumPyArray = -np.exp(-np.minimum(first, second)) * share
-    return found
+    return -np.exp(-np.minimum(first, second)) * share

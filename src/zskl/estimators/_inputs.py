@@ -29,7 +29,6 @@ WeightArguments = tuple[Any, Any]  # sample_weight and class_weight, as a caller
 Arguments = ParamSpec("Arguments")
 Fitted = TypeVar("Fitted")
 NO_WEIGHTS: WeightArguments = (None, None)
-BALANCED = "balanced"
 SPARSE_METHODS = "methods such as class-means and eszsl take sparse ones"
 DENSE_EXAMPLE = "make_pipeline(TruncatedSVD(300), model)"
 VALUES_AT_ONCE = 1 << 18  # values checked together
@@ -46,9 +45,6 @@ class Training:
     counts: NumPyArray  # (C,) how many of them are its own
     sizes: NumPyArray  # (C,) training rows of each class, or the sum of their weights
     weights: NumPyArray | None = None  # (n,) > 0, float64; None: all rows count the same
-
-
-# Weights of rows
 
 
 def combine_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
@@ -68,7 +64,6 @@ def combine_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any 
 def drop_weightless_rows(
     X: Array, y: NumPyArray, weights: NDArray[np.float64] | None
 ) -> tuple[Array, NumPyArray, NDArray[np.float64] | None]:
-    """The rows whose weight is above 0, which is as if the others were not there."""
     if weights is None or weights.all():
         return X, y, weights
     kept = np.flatnonzero(weights)
@@ -89,7 +84,7 @@ def _check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
 
 def _class_factors(class_weight: Any, classes: NumPyArray, masses: NDArray[np.float64]) -> NDArray[np.float64]:
     """(C,) factors of classes whose rows weigh `masses` (C,). Balanced, all classes weigh the same together."""
-    if isinstance(class_weight, str) and class_weight == BALANCED:
+    if isinstance(class_weight, str) and class_weight == "balanced":
         present = masses > 0
         return np.where(present, masses.sum() / (present.sum() * np.where(present, masses, 1.0)), 0.0)
     if not isinstance(class_weight, Mapping):
@@ -129,9 +124,6 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
     return refusing
 
 
-# Sparse rows and signatures
-
-
 def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = False) -> Any:
     """Rows X, or the pair of X and y, as `SparseRows` of float32 or float64; refuse a method that needs dense rows."""
     if not estimator.SPARSE:
@@ -149,7 +141,6 @@ def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: boo
 
 
 def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
-    """Refuse sparse signatures for a method that needs dense ones."""
     if is_sparse_rows(table.matrix) and not model.SPARSE:
         raise ValueError(
             f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; "
@@ -159,7 +150,6 @@ def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) ->
 
 
 def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
-    """Refuse sparse signatures for what needs each of their columns."""
     if is_sparse_rows(table.matrix):
         raise ValueError(
             f"the signatures are sparse, and {what} needs dense ones: fit the model with a dense table, such as "
@@ -167,17 +157,12 @@ def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
         )
 
 
-# Features and labels
-
-
 def check_training(
     estimator: ZeroShotClassifier, X: Array, y: Any, values: bool = True, reset: bool = True
 ) -> tuple[Array, NumPyArray]:
-    """X (n, d) of numbers and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
+    """X (n, d) and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    An array or tensor is left as it is, in half precision or whole numbers too: `take_rows` turns blocks of it into
-    float32 or float64. Without `values` nobody looks at the numbers yet; `take_rows` will. Without `reset` X must have
-    the columns of rows before it.
+    X stays of its type: `take_rows` turns blocks of it into floats, and checks them if nobody looks at `values` here.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
@@ -210,19 +195,13 @@ def check_training(
 
 
 def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
-    """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns.
-
-    `dense_for` names what cannot be done with sparse rows; None takes them.
-    """
+    """Finite floats, at predict time; `dense_for` names what cannot be done with sparse rows, None takes them."""
     X = as_sliceable(estimator, X, dense_for)
     return take_rows(estimator, X, slice(0, X.shape[0]))
 
 
 def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
-    """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
-
-    `take_rows` checks and returns pieces of it, so a memory-mapped array is never held whole.
-    """
+    """`check_features` without a look at values: `take_rows` reads pieces, so no memory-mapped array is held whole."""
     check_is_fitted(estimator)
     known = getattr(estimator, "feature_names_in_", None)
     if is_sparse(X):
@@ -239,8 +218,7 @@ def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None =
     X = order_columns(X, known)
     _check_dimensions(X)
     plain = _is_plain(X)
-    first: Any = X[:1] if plain else X
-    some = to_float_type(first) if plain else X
+    some: Any = to_float_type(np.asarray(X)[:1]) if plain else X
     checked = validate_data(estimator, some, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     return np.asarray(X) if plain else checked
 
@@ -258,10 +236,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def as_label_array(y: Any, known: Iterable[Any] = ()) -> Any:
-    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes.
-
-    A name in two spellings gets one of them, that of `known` where it is there.
-    """
+    """Labels of any 1-D kind as an array, in one spelling, that of `known`; the checks see to other shapes."""
     if is_torch(y):
         return to_numpy(y)
     if isinstance(y, list | tuple):
@@ -305,7 +280,6 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
 
 
 def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
-    """Refuse NaN and infinity, looking at some rows at a time."""
     height = X.shape[0] if is_sparse_rows(X) else max(1, VALUES_AT_ONCE // X.shape[1])
     for start in range(0, X.shape[0], height):
         block = X[start : start + height]
@@ -319,14 +293,12 @@ def _is_finite(X: Array) -> bool:
     xp = namespace(X)
     # The sum of a column with NaN is not finite, and needs no temporary of the size of X.
     with np.errstate(all="ignore"):
-        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):
-            return True
+        finite = bool(xp.all(xp.isfinite(xp.sum(X, axis=0))))
     # Finite values may have a sum that overflows.
-    return bool(xp.all(xp.isfinite(X)))
+    return finite or bool(xp.all(xp.isfinite(X)))
 
 
 def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
-    """Say what is wrong from row `start` on, counted in blocks."""
     bad, first = _count_nonfinite(X, start)
     columns = np.flatnonzero(bad)
     row = int(first[columns[0]])

@@ -21,32 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
-from zskl.estimators import _candidates, _inputs, model_file
-from zskl.estimators._candidates import (
-    CandidateScorer,
-    Question,
-    UncalibratedWarning,
-    best_row_scores,
-    check_directions,
-    check_out,
-    choose_candidates,
-    get_temperature,
-    match_label_dtype,
-    nearest_classes,
-    pick_rows,
-    softmax,
-    top_columns,
-)
+from zskl.estimators import _candidates, _inputs, explanation, model_file
+from zskl.estimators._candidates import CandidateScorer, Question, UncalibratedWarning, match_label_dtype, softmax
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
-from zskl.estimators.explanation import (
-    AttributeExplainer,
-    Explainer,
-    Explanation,
-    ScoreParts,
-    explain_raw_score_parts,
-    explain_rows,
-    get_score_parts,
-)
+from zskl.estimators.explanation import Explainer, Explanation, ScoreParts, explain_rows, get_score_parts
 from zskl.estimators.search_vectors import ProjectedRows, project_rows
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
@@ -72,9 +50,8 @@ def add_standardized(grid: GridPart, few: GridPart) -> tuple[GridPart, GridPart]
     return grid, {**grid, **few, "feature_scaling": (STANDARDIZED,)}
 
 
-@cache
+@cache  # scikit-learn looks them up each time
 def _setting_names(estimator: Any) -> tuple[str, ...]:
-    """The settings of an estimator's class; scikit-learn looks them up each time."""
     return tuple(estimator._get_param_names())
 
 
@@ -159,16 +136,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _check_explainable(self) -> None:
-        """Refuse a method that cannot be explained."""
         get_score_parts(self)
 
     def _explainer(self, table: SignatureTable) -> Explainer:
         """What splits differences of scores between the classes of a table."""
-        return AttributeExplainer(self, table)
+        return explanation.AttributeExplainer(self, table)
 
     def _raw_explainer(self, table: SignatureTable) -> Explainer:
         """The same along attributes as they were written."""
-        return explain_raw_score_parts(self, table)
+        return explanation.explain_raw_score_parts(self, table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -183,10 +159,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
-
-        `scaled` says where rows lie. None for methods that do not learn from examples.
-        """
+        """Scaled rows (n, d) → how far each candidate would move if a row were of it (n, c); None if it never moves."""
         return None
 
     def _row_directions(self, scaled: Array) -> Array:
@@ -232,16 +205,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 
-        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited
-        again with a `DivergenceError`, forget what was seen there. Methods that can share work override this.
+        The settings differ in `_free_settings(X)` alone. A model may change after the visit, and a `DivergenceError` in
+        a place revokes what was visited there. Methods that can share work override this.
         """
         for place, setting in enumerate(settings):
             try:
                 visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
             except DivergenceError as error:
                 visit(place, error)
-
-    # Fitting
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -269,8 +240,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is an array, or `read`, which reads the rows: one that makes a copy of them (`copied`) is not needed then.
-        Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
+        Its X is an array, or a `read` that makes no copy. Without `values` whoever reads X checks its numbers.
         """
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
@@ -304,7 +274,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = tables.one_hot(self.classes_) if given is None else tables.read_table(given, self.classes_)
         _inputs.check_sparse_signatures(self, table)
         if given is not None:
-            check_directions(self, table)
+            _candidates.check_directions(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
@@ -320,10 +290,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seen = set(self.classes_.tolist())
         further = [label for label in table.classes.tolist() if label not in seen]
-        more = (
-            match_label_dtype(self.classes_, tables.to_labels(further, "signatures")) if further else self.classes_[:0]
-        )
-        self.candidates_ = np.concatenate([self.classes_, more])
+        more = [match_label_dtype(self.classes_, tables.to_labels(further, "signatures"))] if further else []
+        self.candidates_ = np.concatenate([self.classes_, *more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
         self.described_ = given is not None
@@ -343,8 +311,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = str(super().__repr__(N_CHAR_MAX))
         return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
-
-    # Prediction
 
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
@@ -379,7 +345,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
-            check_out(out, (X.shape[0], len(scorer.labels)), X)
+            _candidates.check_out(out, (X.shape[0], len(scorer.labels)), X)
         return scorer.fill(X, lambda scores: scores, out)
 
     def iter_compatibility(
@@ -455,13 +421,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ['owl']
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
-        if reject is not None and (
-            isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
-        ):
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        temperature = None
         if reject is not None:
+            number = isinstance(reject, int | float | np.number) and not isinstance(reject, bool)
+            if not number or not 0 <= reject <= 1:
+                raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
             check_unknown(scorer.labels)
-        temperature = None if reject is None else get_temperature(self.temperatures_, scorer.situation)
+            temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -517,7 +483,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
         for rows, scores in scorer.blocks(X):
-            order, of_block = top_columns(to_numpy(scores), int(k))
+            order, of_block = _candidates.top_columns(to_numpy(scores), int(k))
             best[rows] = labels[order]
             if return_scores:
                 values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
@@ -525,11 +491,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return (best, values) if return_scores else best
 
     def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
     ) -> Array:
         """
         Give the probability of each class for each row: softmax(scores / T).
@@ -570,7 +532,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 3))
         """
         scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        temperature = get_temperature(self.temperatures_, scorer.situation)
+        temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
         return scorer.fill(X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
@@ -674,9 +636,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         """Scaled samples (n, d) → scores (n, c)."""
         scores = self._scorer(question.Y)
-        return lambda X: best_row_scores(scores(X), question.rows)
-
-    # Inspection
+        return lambda X: _candidates.best_row_scores(scores(X), question.rows)
 
     def explain(
         self,
@@ -816,18 +776,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         top = check_count("top", top)
         check_is_fitted(self)
-        table = choose_candidates(self, signatures, candidates)
+        table = _candidates.choose_candidates(self, signatures, candidates)
         labels = match_label_dtype(self.classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
-        order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
-        return pd.DataFrame(
-            {
-                "class": np.repeat(labels, order.shape[1]),
-                "nearest": labels[order.ravel()],
-                "similarity": similarity.ravel(),
-            }
-        )
+        order, similarity = _candidates.nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
+        first, nearest = np.repeat(labels, order.shape[1]), labels[order.ravel()]
+        return pd.DataFrame({"class": first, "nearest": nearest, "similarity": similarity.ravel()})
 
     def label_next(
         self,
@@ -884,10 +839,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
         [2]
         """
-        found = pick_rows(self, X, n, strategy, signatures, candidates, diversity)
+        found = _candidates.pick_rows(self, X, n, strategy, signatures, candidates, diversity)
         return (found.rows, found.worth) if return_scores else found.rows
-
-    # Model files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """

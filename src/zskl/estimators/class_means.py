@@ -38,7 +38,7 @@ from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial,
 from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import combine_weights, drop_weightless_rows
-from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
+from zskl.estimators.base import SIGNATURE_MEANS, Labels, Training, ZeroShotClassifier
 from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
@@ -47,6 +47,8 @@ from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
 
+SCALES, SHARES = ("bandwidth", "noise"), ("shrinkage", "crowding_share")  # settings above 0; the latter at most 1
+WEIGHTS = ("description_weight", "crowding")  # those of at least 0
 EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say better
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
@@ -176,16 +178,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "untaught_": None,
     }
     LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
-    FREE: ClassVar = (
-        "kernel",
-        "bandwidth",
-        "noise",
-        "shrinkage",
-        "prior",
-        "description_weight",
-        "crowding",
-        "crowding_share",
-    )
+    FREE: ClassVar = ("kernel", "prior", *SCALES, *SHARES, *WEIGHTS)
 
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
     example_classes_: list[Any]
@@ -234,15 +227,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _check_parameters(self) -> None:
         check_option("kernel", self.kernel, fitting.KERNELS)
         check_option("prior", self.prior, fitting.PRIORS)
-        for name in ("bandwidth", "noise"):
+        for name in SCALES:
             check_positive(name, getattr(self, name))
-        for name in ("shrinkage", "crowding_share"):
+        for name in SHARES:
             if check_positive(name, getattr(self, name)) > 1:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
-        for name in ("description_weight", "crowding"):
+        for name in WEIGHTS:
             check_positive(name, getattr(self, name), zero_allowed=True)
-
-    # Fitting
 
     def fit(
         self,
@@ -290,12 +281,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
-            training = self._prepare(
-                X, y, signatures, StreamedRows, values=False, weights=(sample_weight, class_weight)
-            )
-            rows, codes = training.X.source, to_numpy(training.codes)
-            self._sums = self._sum_rows(rows, codes, self.classes_, self.crowding > 0, training.weights)
-            self._signatures = signatures
+            weights = sample_weight, class_weight
+            training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
+            self._sums, self._signatures = self._sum_training(training, self.crowding > 0), signatures
             self._fit_from_sums()
         return self
 
@@ -343,11 +331,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
                     "this model was loaded from a file, which does not hold the sums of its training rows: "
                     "partial_fit goes on only with a model that this process has fitted; fit a new one"
                 )
-            if before is not None and label_kind(before.classes, "y") != label_kind(piece.classes, "y"):
+            earlier, mine = (label_kind(one.classes, "y") for one in (before or piece, piece))
+            if earlier != mine:
                 raise ValueError(
-                    f"this piece names classes by {label_kind(piece.classes, 'y')}s such as "
-                    f"{list_values(piece.classes)}, the pieces before by {label_kind(before.classes, 'y')}s: use one "
-                    "type for all"
+                    f"this piece names classes by {mine}s such as {list_values(piece.classes)}, the pieces before by "
+                    f"{earlier}s: use one type for all"
                 )
             given = vars(self).get("_signatures") if signatures is None else signatures
             self._set_sums(piece if before is None else before + piece, given)
@@ -396,8 +384,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "once, so they cannot come in pieces; use 'sqrt-l2', 'l2' or 'none', or call fit"
             )
         check_device(self.device)
-        before = vars(self).get("_sums")
-        first = "n_features_in_" not in vars(self)
+        before, first = vars(self).get("_sums"), "n_features_in_" not in vars(self)
         # A model from a file has columns and no sums: the check must not change its columns.
         checker = self if before is not None or first else clone(self)
         X, y = _inputs.check_training(checker, X, y, values=False, reset=first or checker is not self)
@@ -449,10 +436,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 )
         return self
 
+    def _sum_training(self, training: Training, keep: bool) -> Sums:
+        return self._sum_rows(training.X.source, to_numpy(training.codes), self.classes_, keep, training.weights)
+
     def _sum_rows(
         self, X: Array, codes: NumPyArray, classes: NumPyArray, keep: bool, weights: NumPyArray | None
     ) -> Sums:
-        """Sums of checked rows, scaled block by block."""
         gpu = runs_on_gpu(X, self.device)
 
         def read_scaled(rows: slice) -> tuple[Array, Array]:
@@ -464,7 +453,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return fitting.sum_rows(X, codes, classes, read_scaled, keep, self.feature_scaling, weights, gpu)
 
     def _set_sums(self, sums: Sums, given: Any) -> None:
-        """Let these be the sums of all training rows; `__getattr__` works the rest out when it is used."""
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         table = tables.read_table_once(given)
         self._forget()
@@ -481,28 +469,22 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self.__dict__.pop(name, None)
 
     def _reset_teaching(self) -> None:
-        """Set what a freshly fitted model has: no examples, nothing adapted."""
-        d = int(self.n_features_in_)
-        self.examples_, self.example_weights_ = np.empty((0, d), np.float32), np.empty(0)
+        self.examples_ = self.adapted_sums_ = np.empty((0, int(self.n_features_in_)), np.float32)
+        self.example_weights_ = np.empty(0)
         self.example_classes_, self.undescribed_, self.adapted_classes_ = [], [], []
-        self.adapted_sums_ = np.empty((0, d), np.float32)
         self.adaptation_ = self.practice_ = self.untaught_ = None
         self.crowding_ = float(self.crowding)
 
     def _fit_from_sums(self) -> None:
-        """Set what is learned, from the sums."""
         cache = vars(self).get("_fit_cache") or self._make_fit_cache()
         at = self._whitening(cache)
         kernel = SignatureKernel(self.kernel, cache.width(self.kernel, float(self.bandwidth)))
-        self.center_ = at.space.center
-        self.whitening_ = at.matrix
-        self.width_ = kernel.width
+        self.center_, self.whitening_, self.width_ = at.space.center, at.matrix, kernel.width
         self.slope_ = at.slope if self.prior == "identity" else float(self.prior == "cosine")
         targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
         # Plain cosine trains nothing: its weights are zeros of the same shape.
         weights = 0.0 * targets if self.prior == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
-        self.regression_ = weights.astype(np.float32)
-        self.class_means_ = at.means.astype(np.float32)
+        self.regression_, self.class_means_ = weights.astype(np.float32), at.means.astype(np.float32)
         self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.eigenvalues
         self.shrinkage_ = float(self.shrinkage)
         self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
@@ -548,23 +530,19 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    # Directions
-
     @property
     def class_sums_(self) -> NDArray[np.float32]:
         """What the training rows of each seen class say about its direction (C, d)."""
-        sums = fitting.sum_directions(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_)
-        return sums.astype(np.float32)
+        found = fitting.sum_directions(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_)
+        return found.astype(np.float32)
 
     def _question(self, scaled: Array, table: SignatureTable) -> ClassMeansQuestion:
         asked = super()._question(scaled, table)
         shared = self._scale_as_features(table.matrix)
         shared = None if shared is None else convert_like(shared, scaled)
-        undescribed = teaching.find_undescribed(self, table) if self.undescribed_ else frozenset[Any]()
-        return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, undescribed)
+        return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, teaching.find_undescribed(self, table))
 
     def _scale_as_features(self, signatures: Array) -> Array | None:
-        """Signatures (rows, d) as rows of the shared space, where the prior needs them."""
         return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
 
     def _row_directions(self, scaled: Array) -> Array:
@@ -584,7 +562,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return means + self.slope_ * own
 
     def _seen_signatures(self) -> Array:
-        """Y (R, p), scaled."""
         found: Array = self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix)
         return found
 
@@ -593,7 +570,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scale_to_unit_length(self._predict_means(question.Y, getattr(question, "shared", None)))
 
     def _directions(self, question: Question) -> Array:
-        """u (rows, d) of every signature row of the candidates."""
         described, evidence = self._described_directions(question), self._evidence(question)
         return scale_to_unit_length(evidence.add_to(described))
 
@@ -605,10 +581,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self.crowding_ * fitting.mean_of_largest(cosines, float(self.crowding_share))
 
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
-        """What rows say about the candidates; without `unlabelled` ones if you say so.
-
-        With `more`, descriptions weigh as if each candidate had so many more examples.
-        """
+        """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
         seen = fitting.signature_codes(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), EXAMPLE_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
@@ -619,14 +592,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
             entry = teaching.nearest_example_entry(self.practice_, counts[label] + more)
             weight = EXAMPLE_WEIGHT if entry is None else float(entry["weight"])
             weights[columns[label]] = weight * certainty[columns[label]]
-        if unlabelled:
-            for label in self.adapted_classes_:
-                if label in columns:
-                    weights[columns[label]] = float((self.adaptation_ or {})["weight"])
+        for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()):
+            weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         # The signature of such a class is a placeholder, which must not count.
-        for label in getattr(question, "undescribed", ()):
-            if label in columns:
-                weights[columns[label]] = 0.0
+        for label in columns.keys() & getattr(question, "undescribed", ()):
+            weights[columns[label]] = 0.0
         parts = self._sums_by_source(question)
         if not unlabelled:
             parts.pop(UNLABELLED, None)
@@ -634,10 +604,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return Evidence(sum(parts.values(), start=none), weights, seen)
 
     def _sums_by_source(self, question: Question) -> dict[str, Floats]:
-        """Of each signature row the sum (rows, d) of x̂ over training rows, examples and unlabelled rows, by name.
-
-        Only sources that say something of one of the candidates are there.
-        """
+        """Σ x̂ (rows, d) of each signature row by source; only sources that say something of a candidate are there."""
         codes = fitting.signature_codes(self.classes_, question)
         columns = {label: np.unique(rows) for label, rows in zip(question.labels.tolist(), question.rows, strict=True)}
         found: dict[str, Floats] = {}
@@ -653,7 +620,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return found
 
     def _count_examples(self) -> Counter[Any]:
-        """How many examples each class has, those marked as wrong left out."""
         pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
         return Counter(label for label, weight in pairs if weight > 0)
 
@@ -674,8 +640,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Y = to_numpy(question.Y).astype(np.float64)
         return fitting.description_certainty(kernel, Y, seen, self._kernel_inverse, float(self.noise))
 
-    # Scores
-
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         if "_search_scores" not in vars(self):
             score = self._gallery_scorer(question)
@@ -692,14 +656,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self._row_directions(X)
 
     def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
-        """In the basis of the scatter another shrinkage only weighs coordinates."""
         if before.shrinkage_ == self.shrinkage_:
             return None
         ratio = fitting.whitening_ratio(self.eigenvalues_, before.shrinkage_, self.shrinkage_)
         return lambda rows: scale_to_unit_length(rows * convert_like(ratio, rows))
 
     def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
-        """x̂ (n, d) → scores (n, c)."""
         directions = self._directions(question)
         crowded = self._crowding_of(directions)
 
@@ -782,8 +744,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         labels = teaching.check_example_labels(self, y, X.shape[0])
         wrong = teaching.check_wrong_mask(wrong, X.shape[0])
         new = self._copy_for_teaching()
-        table, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong)
-        new._set_candidates(table)
+        new.signature_table_, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong)
+        new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
         rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(wrong, -1.0, 1.0)])
@@ -835,22 +797,16 @@ class ClassMeansClassifier(ZeroShotClassifier):
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
         new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
-        left = set(new.example_classes_)
-        gone = {label for label in self.undescribed_ if label not in left}
+        gone = set(self.undescribed_) - set(new.example_classes_)
         if gone:
             new.undescribed_ = [label for label in self.undescribed_ if label not in gone]
-            candidates = [label for label in self.candidates_.tolist() if label not in gone]
-            new._set_candidates(self.signature_table_.select(candidates))
+            new.signature_table_ = self.signature_table_.select([c for c in self.candidates_.tolist() if c not in gone])
+            new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
         new._use_validation()
         return new
 
     def adapt(
-        self,
-        X: Array,
-        candidates: Labels | str | None = None,
-        *,
-        force: bool = False,
-        balance: float | None = None,
+        self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
         """
         Give a new model that has also learned from unlabelled rows. This one stays as it is.
@@ -901,7 +857,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         balance: float | None,
         others: OtherModels | None = None,
     ) -> Self:
-        """`adapt` on checked rows, where other models may have a say in what a row is."""
         table, mode = teaching.choose_adaptation_table(self, candidates)
         per_class = X.shape[0] / len(table.classes)
         entry = teaching.find_adaptation_entry(self.practice_, mode, per_class)
@@ -925,8 +880,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         question = new._question(scaled, table)
         labels, moving = question.labels.tolist(), fitting.find_codes(self.classes_, question.labels) < 0
-        evidence = new._evidence(question, unlabelled=False)
-        described = new._described_directions(question)
+        evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
         found = teaching.run_adaptation(
             new._row_directions(scaled),
@@ -959,7 +913,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return new
 
     def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
-        """What validation classes say about n unlabelled rows of these candidates; None where nobody has tried."""
         table, mode = teaching.choose_adaptation_table(self, candidates)
         return teaching.find_adaptation_entry(self.practice_, mode, n / len(table.classes))
 
@@ -970,7 +923,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return [KeptAdaptation(list(self.adapted_classes_), self.adapted_sums_, self.adaptation_)]
 
     def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
-        """A copy that has learned what `_kept_adaptation` of another model tells, in place of its own."""
         (one,) = kept
         new = self._copy_for_teaching()
         new.adapted_classes_, new.adapted_sums_, new.adaptation_ = list(one.classes), one.sums, one.record
@@ -984,8 +936,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         then = self._evidence(question, more=1).add_to(described)
         return lambda X: best_row_scores(teaching.direction_changes(self._row_directions(X), now, then), question.rows)
 
-    # What a model has been taught
-
     def _copy_for_teaching(self) -> Self:
         new = copy.copy(self)
         # Set once: every lesson starts from the untaught constants, not from those of the lesson before.
@@ -997,9 +947,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "shrinkage": self.shrinkage_,
             }
         return new
-
-    def _set_candidates(self, table: SignatureTable) -> None:
-        self.signature_table_, self.candidates_ = table, match_label_dtype(self.classes_, table.classes)
 
     def _set_shrinkage(self, shrinkage: float) -> None:
         """Use another shrinkage: in the basis of the scatter it only weighs coordinates."""
@@ -1014,7 +961,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.shrinkage_ = shrinkage
 
     def _use_validation(self) -> None:
-        """Set shrinkage, crowding, calibration and temperatures for what the model knows now."""
         before = self.untaught_
         assert before is not None  # `_copy_for_teaching` has set it
         entry, share = self._validation_entry()
@@ -1027,7 +973,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.calibration_, self.temperatures_ = teaching.interpolate_calibration(before, entry, share)
 
     def _validation_entry(self) -> tuple[dict[str, Any] | None, float]:
-        """What validation classes say about a model that was taught like this, and the share of it that applies."""
+        """What validation classes say about a model taught like this, and the share of it that applies."""
         if self.adaptation_ is not None:
             return self.adaptation_, 1.0
         seen = set(self.classes_.tolist())
@@ -1102,9 +1048,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             model._check_parameters()
         first = models[0]
         training = first._prepare(X, y, signatures, StreamedRows, values=False)
-        keep = any(model.crowding > 0 for model in models)
-        rows, codes = training.X.source, to_numpy(training.codes)
-        first._sums = first._sum_rows(rows, codes, first.classes_, keep, training.weights)
+        first._sums = first._sum_training(training, any(model.crowding > 0 for model in models))
         first._reset_teaching()
         first._fit_cache, first._search_scores = first._make_fit_cache(), SearchScores()
         shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
@@ -1127,7 +1071,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         new.__dict__.pop("_kernel_inverse", None)
         new._describe(table)
         new._fit_cache = new._make_fit_cache().share_space(self._fit_cache)
-        new._search_scores = self._search_scores.without_signatures()
+        new._search_scores = SearchScores(self._search_scores._products)
         return new
 
     def _search_order(self) -> tuple[Any, ...]:

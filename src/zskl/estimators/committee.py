@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,15 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
+from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _inputs, model_file
 from zskl.estimators._candidates import Question, match_label_dtype
-from zskl.estimators._class_means_adapt import (
-    FewShotTrial,
-    KeptAdaptation,
-    OtherModels,
-    find_undescribed,
-    interpolate_calibration,
-)
+from zskl.estimators._class_means_adapt import FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -39,11 +36,7 @@ Scorer = Callable[[Array], Array]
 
 
 def default_members() -> list[MemberPair]:
-    """Class means and the kernel of the method "gaussian-softmax"."""
-    return [
-        ("means", ClassMeansClassifier()),
-        ("softmax", ZeroShotKernelClassifier(kernel="gaussian", loss="softmax")),
-    ]
+    return [("means", ClassMeansClassifier()), ("softmax", ZeroShotKernelClassifier(kernel="gaussian", loss="softmax"))]
 
 
 def default_temperature(member: ZeroShotClassifier) -> float:
@@ -111,12 +104,7 @@ class Committee(ZeroShotClassifier):
     """
 
     kind: ClassVar[str] = "committee"
-    LEARNED: ClassVar = {
-        "weights_": ("*",),
-        "member_temperatures_": ("*",),
-        "member_names_": None,
-        "untaught_": None,
-    }
+    LEARNED: ClassVar = {"weights_": ("*",), "member_temperatures_": ("*",), "member_names_": None, "untaught_": None}
     feature_scaling: str = "none"  # members scale rows themselves, each its own way
     signature_scaling: str = "center-l2"  # for `nearest_classes` alone
     signature_mean: str = "seen"
@@ -141,8 +129,6 @@ class Committee(ZeroShotClassifier):
         self.member_temperatures = member_temperatures
         self.device = device
         self.random_state = random_state
-
-    # Settings
 
     @property
     def named_members(self) -> Bunch:
@@ -264,7 +250,6 @@ class Committee(ZeroShotClassifier):
         return np.ones(sum(kept)) if self.weights is None else np.asarray(self.weights, np.float64)[kept]
 
     def _member_temperatures(self) -> NDArray[np.float64]:
-        """(M,) of the members that are kept."""
         kept = [(k, member) for k, (_, member) in enumerate(self._member_pairs()) if not isinstance(member, str)]
         if self.member_temperatures is None:
             return np.array([default_temperature(member) for _, member in kept])
@@ -280,8 +265,6 @@ class Committee(ZeroShotClassifier):
             lent = {key: getattr(self, key) for key in ("device", "random_state") if key in mine and mine[key] is None}
             found.append((name, clone(member).set_params(**lent)))
         return found
-
-    # Fitting
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
@@ -331,8 +314,6 @@ class Committee(ZeroShotClassifier):
         """The fitted members by name."""
         return Bunch(**dict(zip(self.member_names_, self.members_, strict=True)))
 
-    # Scores
-
     def _question(self, scaled: Array, table: SignatureTable) -> CommitteeQuestion:
         labels = match_label_dtype(self.classes_, table.classes)
         return CommitteeQuestion(table.matrix, table.padded_rows(), labels, table)
@@ -347,17 +328,14 @@ class Committee(ZeroShotClassifier):
 
     def _factors(self) -> list[float]:
         """w/T of each member."""
-        found: list[float] = (self.weights_ / self.member_temperatures_).tolist()
-        return found
+        return [float(one) for one in self.weights_ / self.member_temperatures_]
 
     def _member_logits(self, table: SignatureTable) -> dict[int, Scorer]:
         """Raw rows → logits (n, c) of the members that count, by their places, for a table of candidates."""
-        unknown: set[Any] = set()
-        for member in self.members_:
-            if isinstance(member, ClassMeansClassifier):
-                unknown |= find_undescribed(member, table)
+        taught = [member for member in self.members_ if isinstance(member, ClassMeansClassifier)]
+        unknown = {label for member in taught for label in teaching.find_undescribed(member, table)}
         return {
-            k: member_logits(member, factor, table, set() if isinstance(member, ClassMeansClassifier) else unknown)
+            k: member_logits(member, factor, table, set() if member in taught else unknown)
             for k, (member, factor) in enumerate(zip(self.members_, self._factors(), strict=True))
             if factor
         }
@@ -400,8 +378,8 @@ class Committee(ZeroShotClassifier):
         >>> "cow" in taught.candidates_, "cow" in model.candidates_
         (True, False)
         """
-        places = self._teachable_or_refuse()
-        return self._replace_members({k: self._means(k).add_examples(X, y, signatures, wrong=wrong) for k in places})
+        means = self._teachable_or_refuse().items()
+        return self._replace_members({k: one.add_examples(X, y, signatures, wrong=wrong) for k, one in means})
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
         """
@@ -428,16 +406,11 @@ class Committee(ZeroShotClassifier):
         >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
         ['ant', 'bee', 'emu']
         """
-        places = self._teachable_or_refuse()
-        return self._replace_members({k: self._means(k).remove_examples(X, y) for k in places})
+        means = self._teachable_or_refuse().items()
+        return self._replace_members({k: one.remove_examples(X, y) for k, one in means})
 
     def adapt(
-        self,
-        X: Array,
-        candidates: Labels | str | None = None,
-        *,
-        force: bool = False,
-        balance: float | None = None,
+        self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
         """
         Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
@@ -475,28 +448,26 @@ class Committee(ZeroShotClassifier):
         >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
         True
         """
-        places = self._teachable_or_refuse()
+        means = self._teachable_or_refuse().items()
         X = self._scale_rows(_inputs.check_features(self, X))
         return self._replace_members(
-            {k: self._means(k)._adapt(X, candidates, force, balance, self._other_models(k)) for k in places}
+            {k: one._adapt(X, candidates, force, balance, self._other_models(k)) for k, one in means}
         )
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
-        return [kept for k in self._teachable_or_refuse() for kept in self._means(k)._kept_adaptation()]
+        return [kept for one in self._teachable_or_refuse().values() for kept in one._kept_adaptation()]
 
     def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
-        pairs = zip(self._teachable_or_refuse(), kept, strict=True)
-        return self._replace_members({k: self._means(k)._with_adaptation([one]) for k, one in pairs})
+        pairs = zip(self._teachable_or_refuse().items(), kept, strict=True)
+        return self._replace_members({k: means._with_adaptation([one]) for (k, means), one in pairs})
 
     def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
         return self._first_means()._adaptation_estimate(candidates, n)
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Scorer | None:
-        """What a label would move is the first member of class means."""
-        places = self._teachable()
-        if not places:
+        if not self._teachable():
             return None
-        member = self._means(places[0])
+        member = self._first_means()
         mover = member._mover(member._scale_rows(scaled), table)
         return lambda X: mover(member._scale_rows(X))
 
@@ -514,19 +485,14 @@ class Committee(ZeroShotClassifier):
         """What `adapt` did, or None."""
         return self._first_means().adaptation_
 
-    def _means(self, place: int) -> ClassMeansClassifier:
-        member = self.members_[place]
-        assert isinstance(member, ClassMeansClassifier)  # as `_teachable` says
-        return member
-
     def _first_means(self) -> ClassMeansClassifier:
-        return self._means(self._teachable_or_refuse()[0])
+        return next(iter(self._teachable_or_refuse().values()))
 
-    def _teachable(self) -> list[int]:
-        """Places of the members that can be taught."""
-        return [k for k, one in enumerate(self.members_) if isinstance(one, ClassMeansClassifier) and self.weights_[k]]
+    def _teachable(self) -> dict[int, ClassMeansClassifier]:
+        pairs = zip(self.members_, self.weights_, strict=True)
+        return {k: one for k, (one, w) in enumerate(pairs) if isinstance(one, ClassMeansClassifier) and w}
 
-    def _teachable_or_refuse(self) -> list[int]:
+    def _teachable_or_refuse(self) -> dict[int, ClassMeansClassifier]:
         check_is_fitted(self)
         found = self._teachable()
         if not found:
@@ -537,8 +503,6 @@ class Committee(ZeroShotClassifier):
         return found
 
     def _other_models(self, place: int) -> OtherModels:
-        """What the members beside one of class means say, where its scores count `factor`."""
-
         def logits(X: Array, table: SignatureTable) -> Array | None:
             scorers = [scorer for k, scorer in self._member_logits(table).items() if k != place]
             return sum_scorers(scorers)(X) if scorers else None
@@ -548,7 +512,6 @@ class Committee(ZeroShotClassifier):
         return OtherModels(logits, factor, sharpness * factor)
 
     def _replace_members(self, taught: dict[int, ClassMeansClassifier]) -> Self:
-        """A copy with these members in their places."""
         new = copy.copy(self)
         new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
         first = next(iter(taught.values()))
@@ -561,16 +524,13 @@ class Committee(ZeroShotClassifier):
         return {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
 
     def _use_validation(self, place: int) -> None:
-        """Set calibration and temperatures for what the member in this place was taught."""
         before = self.untaught_
         assert before is not None  # `_replace_members` has set it
-        entry, share = self._means(place)._validation_entry()
+        entry, share = self._teachable()[place]._validation_entry()
+        self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
         if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
-            self.calibration_, self.temperatures_ = interpolate_calibration(
-                before, entry, share, self._factors()[place]
-            )
-        else:
-            self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
+            found = teaching.interpolate_calibration(before, entry, share, self._factors()[place])
+            self.calibration_, self.temperatures_ = found
 
     # What `zskl.selection` calls
 
@@ -582,7 +542,7 @@ class Committee(ZeroShotClassifier):
         places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
         if not places or not self.weights_[places[0]]:
             return None
-        means, others = self._means(places[0]), self._other_models(places[0])
+        means, others = self._first_means(), self._other_models(places[0])
         rows = means._scale_rows(scaled)
         trial = means._few_shot_trial(rows, means._question(rows, question.table), own, seen)
         logits = others.logits(scaled, question.table)
@@ -591,13 +551,13 @@ class Committee(ZeroShotClassifier):
         return replace(trial, other=(to_numpy(logits) / others.factor).astype(np.float32))
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:
-        for place in self._teachable_or_refuse():
-            self._means(place)._store_few_shot(found)
+        for member in self._teachable_or_refuse().values():
+            member._store_few_shot(found)
 
     def _accept_calibration(self) -> None:
         if self.untaught_ is not None:
             self.untaught_ = self._calibration()
-            self._use_validation(self._teachable_or_refuse()[0])
+            self._use_validation(next(iter(self._teachable_or_refuse())))
 
     # Model files: members' headers lie in the committee's, their arrays carry a prefix
 
@@ -607,7 +567,7 @@ class Committee(ZeroShotClassifier):
         for place, (name, member) in enumerate(zip(self.member_names_, self.members_, strict=True)):
             of_member, own = member._pack()
             header["members"].append({"name": name, **of_member})
-            arrays |= {member_prefix(place) + key: array for key, array in own.items()}
+            arrays |= {f"members.{place}.{key}": array for key, array in own.items()}
         return header, arrays
 
     @classmethod
@@ -616,7 +576,12 @@ class Committee(ZeroShotClassifier):
         if given["members"] is not None:
             given["members"] = [(str(one["name"]), make_member(one, known)) for one in given["members"]]
         model = model_file.unpack_model(cls(**given), header, arrays)
-        names, model.members_ = unpack_members(header["members"], arrays, known)
+        names, model.members_ = [str(one["name"]) for one in header["members"]], []
+        for place, one in enumerate(header["members"]):
+            start = f"members.{place}."
+            own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+            # The device of a model file is whoever loads it to say.
+            model.members_.append(_member_class(one, known)._restore(one, own).set_params(device=None))
         check_members(names, model.members_, model)
         if names != model.member_names_:
             raise ValueError(f"members {', '.join(names)}, expected {', '.join(model.member_names_)}")
@@ -630,9 +595,6 @@ class Committee(ZeroShotClassifier):
         return super()._to_json(name, value)
 
 
-# Scores of members
-
-
 @dataclass(frozen=True)
 class CommitteeQuestion(Question):
     """Candidates as a committee hands them to its members: the table itself, as nobody has scaled it yet."""
@@ -641,22 +603,13 @@ class CommitteeQuestion(Question):
 
 
 def sum_scorers(scorers: Sequence[Scorer]) -> Scorer:
-    """Rows → the sum of what the scorers give."""
-
-    def add_up(X: Array) -> Array:
-        total = scorers[0](X)
-        for scorer in scorers[1:]:
-            total = total + scorer(X)
-        return total
-
-    return add_up
+    return lambda X: reduce(add, (scorer(X) for scorer in scorers))
 
 
 def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTable, unknown: set[Any]) -> Scorer:
     """Raw rows (n, d) → logits (n, c) of one member for a table of candidates, where the rows lie.
 
-    A member cannot know a class that has no description. What it says about such a class, one of `unknown`, is what it
-    says about a class drawn among the seen ones: the logarithm of the mean of exp(logit) over them.
+    Of an `unknown` class, without a description, it says what it says of a seen one at random: log mean exp(logit).
     """
     score = _member_scorer(member, table)
     is_unknown = np.array([label in unknown for label in table.classes.tolist()])
@@ -665,15 +618,16 @@ def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTab
     score_seen = _member_scorer(member, member.signature_table_.select(member.classes_))
 
     def logits(X: Array) -> Array:
-        known = factor * convert_like(score(X), X)
-        typical = _log_mean_exp(factor * convert_like(score_seen(X), X))
-        return namespace(known).where(convert_like(is_unknown, known, "bool"), typical, known)
+        known, seen = (factor * convert_like(one(X), X) for one in (score, score_seen))
+        xp = namespace(seen)
+        most = xp.max(seen, axis=1, keepdims=True)
+        typical = most + xp.log(xp.mean(xp.exp(seen - most), axis=1, keepdims=True))  # (n, 1)
+        return xp.where(convert_like(is_unknown, known, "bool"), typical, known)
 
     return logits
 
 
 def nameless_logits(member: ZeroShotClassifier, factor: float, Y: Array) -> Scorer:
-    """The same for raw signatures Y (c, p) of classes without names."""
     scorer = member._nameless_scorer(Y)
     return lambda X: factor * scorer(member._scale_rows(X))
 
@@ -691,22 +645,7 @@ def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Scorer:
     return answer
 
 
-def _log_mean_exp(logits: Array) -> Array:
-    """(n, c) → (n, 1)."""
-    xp = namespace(logits)
-    most = xp.max(logits, axis=1, keepdims=True)
-    return most + xp.log(xp.mean(xp.exp(logits - most), axis=1, keepdims=True))
-
-
-# Members in a model file
-
-
-def member_prefix(place: int) -> str:
-    return f"members.{place}."
-
-
 def member_to_json(name: str, member: ZeroShotClassifier | str) -> dict[str, Any]:
-    """A member that is not fitted."""
     if isinstance(member, str):
         return {"name": name, "estimator": DROP}
     parameters = {key: member._to_json(key, value) for key, value in member.get_params(deep=False).items()}
@@ -714,7 +653,6 @@ def member_to_json(name: str, member: ZeroShotClassifier | str) -> dict[str, Any
 
 
 def make_member(header: dict[str, Any], known: KnownKinds) -> ZeroShotClassifier | str:
-    """Twin of `member_to_json`."""
     if header["estimator"] == DROP:
         return DROP
     kind = _member_class(header, known)
@@ -722,21 +660,7 @@ def make_member(header: dict[str, Any], known: KnownKinds) -> ZeroShotClassifier
     return kind(**{**given, "device": None})
 
 
-def unpack_members(
-    headers: list[dict[str, Any]], arrays: dict[str, NumPyArray], known: KnownKinds
-) -> tuple[list[str], list[ZeroShotClassifier]]:
-    """Names and fitted members. The device of a model file is whoever loads it to say."""
-    names, members = [], []
-    for place, header in enumerate(headers):
-        start = member_prefix(place)
-        own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-        names.append(str(header["name"]))
-        members.append(_member_class(header, known)._restore(header, own).set_params(device=None))
-    return names, members
-
-
 def check_members(names: list[str], members: list[ZeroShotClassifier], model: Committee) -> None:
-    """Refuse members that cannot be those of one committee."""
     count = len(members)
     if not count or len(set(names)) < count or len(model.weights_) != count or len(model.member_temperatures_) != count:
         raise ValueError(f"{count} members with {len(model.weights_)} weights")

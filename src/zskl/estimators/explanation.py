@@ -40,15 +40,12 @@ EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae an
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel.
-
-    `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that do not compare xᵀW and y
-    themselves but, for example, their directions.
-    """
+    """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel."""
 
     W: NumPyArray  # (d, p)
     kernel: Kernel | None = None
     incoherence: bool = False
+    # (n, d) → P (n, p) and (rows, p) → (rows, p), for methods that compare not xᵀW and y but, say, their directions
     samples: Callable[[Array], Array] | None = None
     classes: Callable[[Array], Array] | None = None
 
@@ -62,7 +59,6 @@ class ScoreParts:
         return self.radial and self.incoherence
 
     def project(self, X: Array) -> Array:
-        """P (n, p) of scaled rows X (n, d)."""
         return X @ convert_like(self.W, X) if self.samples is None else self.samples(X)
 
     def map_signatures(self, Y: Array) -> Array:
@@ -72,8 +68,7 @@ class ScoreParts:
     def images(self, Y: NumPyArray) -> NumPyArray:
         """WᵀWy (rows, p), at the lower of two costs."""
         W = self.W.astype(Y.dtype)
-        found: NumPyArray = (Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W)
-        return found
+        return np.asarray((Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W))
 
     def scores(self, P: Array, lengths: Array, norms: Array, Y: Array, image_norms: Array | None) -> Array:
         """(n, rows) of P (n, p) with ‖P‖² and ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,) where there is a D2."""
@@ -104,15 +99,13 @@ class ScoreParts:
     ) -> NumPyArray:
         """(n, p): what each attribute adds if the two signatures differ by `differences` (n, p) in it.
 
-        An argument is a square or bilinear form, so its difference is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or
-        WᵀW(a + b) − 2P for D2. With differences a − b the parts add up to score(first) − score(second).
+        The difference of an argument is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or WᵀW(a + b) − 2P for D2.
         """
         slopes = [P]
         if self.radial:
             slopes = [one + other - 2 * P for one, other in zip(first, second, strict=True) if one is not None]
         secants = [secant for _, secant in self._secants(P, norms, first, second)]
-        found: NumPyArray = differences * reduce(add, map(np.multiply, slopes, secants))
-        return found
+        return differences * reduce(add, map(np.multiply, slopes, secants))
 
     def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
         """(n, p) for each term: what each attribute adds to its argument."""
@@ -139,10 +132,7 @@ class ScoreParts:
         return [(u - v, self._secant(a, b, u - v)[:, None]) for u, v, a, b in terms]
 
     def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
-        """(n,) (k(a) − k(b)) / (a − b); the slope between them where a − b, the sum of `differences` (n, p), is 0.
-
-        The denominator is that sum itself, so that parts add up to k(a) − k(b) even where an argument was clamped.
-        """
+        """(n,) (k(a) − k(b)) / (a − b), the slope if a = b; a − b is Σ `differences` (n, p), so that parts add up."""
         if self.kernel is None:
             return np.ones_like(a)
         gap = differences.sum(axis=1)
@@ -153,7 +143,6 @@ class ScoreParts:
 
 
 def get_score_parts(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
-    """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
     _inputs.refuse_sparse_signatures(model.signature_table_, "an explanation or an attribute space")
     parts: ScoreParts | None = model._score_parts()
@@ -167,25 +156,18 @@ def get_score_parts(model: ZeroShotClassifier, wish: str = "cannot be explained 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Of n rows: `difference` (n,) is the sum of `contributions` (n, k) and of the `terms`, name → (n,).
+    """Of n rows: the `difference` is the sum of all `contributions` and `terms`."""
 
-    `first` and `second` (n,) are the signatures that are compared, among those of the table. `likeness` (n, k) is there
-    if contributions are of seen classes: how much a row is like them.
-    """
-
-    first: NumPyArray
+    first: NumPyArray  # (n,) the signatures that are compared, among those of the table
     second: NumPyArray
-    difference: NumPyArray
-    contributions: NumPyArray
-    terms: Mapping[str, NumPyArray] = field(default_factory=dict)
-    likeness: NumPyArray | None = None
+    difference: NumPyArray  # (n,)
+    contributions: NumPyArray  # (n, k)
+    terms: Mapping[str, NumPyArray] = field(default_factory=dict)  # name → (n,)
+    likeness: NumPyArray | None = None  # (n, k) to seen classes, if contributions are of these
 
 
 class Explainer(Protocol):
-    """A fitted model before a table of candidate classes.
-
-    `names` (k,) are those of the contributions, `values` (rows, k) what each signature of the table has of them.
-    """
+    """A fitted model before candidates: `names` (k,) of contributions, `values` (rows, k) of them in each signature."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -197,8 +179,6 @@ class Explainer(Protocol):
 
 
 class AttributeExplainer:
-    """Splits a score into attributes, and nothing is left."""
-
     def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
         self.parts = get_score_parts(model)
         self.names = attribute_names(model)
@@ -233,13 +213,11 @@ def best_signature_rows(rows: NumPyArray, score: Callable[[NumPyArray], NumPyArr
 
 
 def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
-    """Those of fit, or "attribute 0" and so on."""
     p = model.signature_table_.matrix.shape[1]
     return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))
 
 
 def read_only(matrix: NumPyArray) -> NumPyArray:
-    """The same numbers, whose rows can be handed out."""
     view = matrix.view()
     view.setflags(write=False)
     return view
@@ -269,7 +247,6 @@ class RawValues:
 
     @classmethod
     def from_signatures(cls, scaling: Scaling, matrix: NumPyArray) -> RawValues:
-        """Those of raw signatures (rows, p) before a scaling."""
         rows = values = np.asarray(matrix, dtype=np.float64)
         factors = np.ones((len(rows), 1))
         for place, step in enumerate(scaling.steps):
@@ -289,14 +266,12 @@ class RawValues:
         return cls(values, factors)
 
     def times(self, factors: NumPyArray) -> RawValues:
-        """Those of signatures that are multiplied by factors (rows, 1)."""
         return RawValues(self.values, self.factors * factors)
 
     def differences(self, first: NumPyArray, second: NumPyArray) -> NumPyArray:
         """(n, p) (a + b)/2 · (v − w) of signatures first and second (n,)."""
         mean = 0.5 * (self.factors[first] + self.factors[second])
-        found: NumPyArray = mean * (self.values[first] - self.values[second])
-        return found
+        return np.asarray(mean * (self.values[first] - self.values[second]))
 
 
 class RawAttributeExplainer:
@@ -324,7 +299,6 @@ class RawAttributeExplainer:
 
 
 def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) -> RawAttributeExplainer:
-    """For methods whose score is made of a projection and attributes."""
     explainer = AttributeExplainer(model, table)
     scaled = model.signature_scaling_.apply(table.matrix)
     raw = RawValues.from_signatures(model.signature_scaling_, table.matrix)
@@ -340,8 +314,7 @@ def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) ->
 def inverse_lengths(rows: NumPyArray) -> NumPyArray:
     """(n, 1) of rows (n, d); 1 for a row of zeros."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: NumPyArray = 1 / np.where(length > 0, length, 1.0)
-    return found
+    return 1 / np.where(length > 0, length, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,7 +428,6 @@ class Explanation:
         return f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"
 
     def _described(self, m: int) -> str:
-        """The values of an attribute in both signatures."""
         both = self.values[m], self.values_against[m]
         mine, theirs = (UNDESCRIBED if np.isnan(one) else f"{one:.4g}" for one in both)
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
@@ -472,7 +444,6 @@ def explain_rows(
     calibrated: bool = True,
     raw: bool = False,
 ) -> list[Explanation]:
-    """One for each row of X; see `ZeroShotClassifier.explain`."""
     check_is_fitted(model)
     model._check_explainable()
     top = check_count("top", top)
@@ -490,8 +461,7 @@ def explain_rows(
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
     check_flag("raw", raw)
     explainer = model._raw_explainer(scorer.table) if raw else model._explainer(scorer.table)
-    labels = scorer.labels.tolist()
-    constant = scorer.constant * scorer.seen
+    labels, constant = scorer.labels.tolist(), scorer.constant * scorer.seen
     found: list[Explanation] = []
     for rows, scores in scorer.blocks(X):
         scaled = to_numpy(model._scale_rows(_inputs.take_rows(model, X, rows))).astype(np.float64)
@@ -517,7 +487,6 @@ def explain_rows(
 
 
 def _class_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
-    """The column of a named class."""
     if name is None:
         return None
     labels = scorer.labels.tolist()

@@ -339,7 +339,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return search_vectors.RankingMap(copy.copy(self), bool(rows))
 
     def _free_settings(self, X: Array) -> tuple[str, ...]:
-        """Epochs; on a GPU also the settings of a stack."""
         return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
 
     def _fit_together(
@@ -362,15 +361,13 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         members = [copy.copy(group[0][1]) for group in wanted.values()]
         for member in members:
             member.epochs = last
-
         groups = list(wanted.values())
 
         def visit_finished(progress: Progress) -> None:
             if not progress.epoch_ends:
                 return
-            moment = StackMoment(
-                members[progress.first : progress.first + len(progress.projection)], progress.projection
-            )
+            part = slice(progress.first, progress.first + len(progress.projection))
+            moment = StackMoment(members[part], progress.projection)
             for k, W in enumerate(progress.projection, start=progress.first):
                 member = members[k]
                 for place, model in groups[k]:
@@ -392,7 +389,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return Objective(self.kernel_, incoherence=self.incoherence_).scorer(convert_like(self.projection_, Y), Y)
 
     def _objective(self) -> Objective:
-        """What the classifier minimises."""
         return Objective(
             self._kernel(),
             loss=self.loss,
@@ -404,7 +400,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         )
 
     def _kernel(self) -> Kernel:
-        """The Kernel object of the classifier, or the one that it names, with its parameters."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
         return kernels.build(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
@@ -413,11 +408,9 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return ScoreParts(self.projection_, self.kernel_, self.incoherence_)
 
     def _check_parameters(self) -> None:
-        """Refuse a setting out of range."""
         self._kernel()
-        check_count("degree", self.degree)
-        check_count("batch_size", self.batch_size)
-        check_count("epochs", self.epochs)
+        for name in ("degree", "batch_size", "epochs"):
+            check_count(name, getattr(self, name))
         for name in ("sigma", "temperature", "learning_rate", "epsilon"):
             check_positive(name, getattr(self, name))
         for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
@@ -438,9 +431,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
     @classmethod
     def _from_json(cls, name: str, value: Any) -> Any:
-        if name == "kernel_" or isinstance(value, dict):
-            return kernels.from_json(value)
-        return value
+        return kernels.from_json(value) if name == "kernel_" or isinstance(value, dict) else value
 
 
 def fit_stack(
@@ -451,10 +442,9 @@ def fit_stack(
     signatures: Any = None,
     callback: Callback | None = None,
 ) -> list[ZeroShotKernelClassifier]:
-    """One fitted clone of `estimator` per setting, in order.
+    """A fitted clone of `estimator` per setting; those that differ in `STACKABLE` parameters alone train at once.
 
-    Settings that differ in `STACKABLE` parameters alone train at once, others in stacks of their own. All members
-    share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
+    All share initialisation and batch order. One that diverges has `diverged_` set, the others go on.
     """
     members = [clone(estimator).set_params(**setting) for setting in settings]
     groups: dict[str, list[ZeroShotKernelClassifier]] = {}
@@ -475,7 +465,6 @@ def train_stack(
     monitor: Any = None,
     monitor_every: int = 100,
 ) -> None:
-    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
     for member in members:
         member._check_parameters()
     first = members[0]
@@ -518,7 +507,6 @@ def _train_members(
     monitor: Any,
     monitor_every: int,
 ) -> None:
-    """Train the members that stand from `place` on in their stack, and set what each has learned."""
     first = members[0]
     objective = stacked_objective(members, training.Y)
     monitors = _make_monitors(monitor, first, objective, monitor_every, training.Y)
@@ -552,8 +540,9 @@ def _train_members(
     )
     W = to_numpy(solution.state.W)
     V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
-    # The solver sees divergence by the objective, which stays finite where a kernel has underflowed to 0.
-    lost = _has_vanished(objective, solution.state.W, training) & (solution.diverged < 0)
+    # The solver sees divergence by the objective, which stays finite where a radial kernel has underflowed to 0.
+    scores = to_numpy(objective.scores(solution.state.W, training.X[:LAST_LOOK], training.Y))  # (K, n, rows)
+    lost = ~scores.any(axis=(1, 2)) & objective.kernel.radial & (solution.diverged < 0)
     solution.diverged[lost] = solution.state.steps - 1
     for k, member in enumerate(members):
         member.projection_ = W[k].copy()
@@ -569,7 +558,6 @@ def member_column(values: Sequence[float], place: Array) -> Array:
 
 
 def stacked_objective(members: Sequence[ZeroShotKernelClassifier], place: Array) -> Objective:
-    """The objective of members that differ only in `STACKABLE` parameters."""
     first = members[0]
     return Objective(
         kernels.stack([member._kernel() for member in members], lambda values: member_column(values, place)),
@@ -618,22 +606,13 @@ def make_cpu_step(member: ZeroShotKernelClassifier, training: Training, seed: in
 
 def _step_signatures(training: Training, Y: Any, seed: int, t: int) -> Any:
     """(C, p) the signatures that a step compares with: those drawn, where classes have several."""
-    if training.rows.shape[1] == 1:
-        return Y
-    return Y[convert_like(draw_signatures(training, seed, t), Y, "int64")]
+    return Y if training.rows.shape[1] == 1 else Y[convert_like(draw_signatures(training, seed, t), Y, "int64")]
 
 
 def draw_signatures(training: Training, seed: int, t: int) -> NumPyArray:
     """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
     choice = make_generator(seed, 2, t).integers(training.counts)
-    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
-    return drawn
-
-
-def _has_vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
-    """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
-    scores = objective.scores(W, training.X[:LAST_LOOK], training.Y)
-    return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
+    return training.rows[np.arange(len(choice)), choice]
 
 
 def _earlier_fit(member: ZeroShotKernelClassifier) -> tuple[Any, Any, int, int] | None:
@@ -692,17 +671,12 @@ class StackMoment:
 
 
 class Monitor:
-    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations.
-
-    It looks at the projection and never changes it.
-    """
+    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
 
     def __init__(
         self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
     ) -> None:
-        self.name = name
-        self.every = every
-        self.objective = objective
+        self.name, self.every, self.objective = name, every, objective
         self.X = convert_like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
         self.y = to_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
         if len(self.y) != self.X.shape[0]:
@@ -722,14 +696,12 @@ class Monitor:
         self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
 
     def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
-        """(iterations, accuracies) of one member of the stack."""
         return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
 
 
 def _make_monitors(
     given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
 ) -> list[Monitor]:
-    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
     if given is None:
         return []
     every = check_count("monitor_every", every)

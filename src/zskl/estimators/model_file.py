@@ -35,7 +35,6 @@ MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
 def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-    """Header and arrays of a fitted model."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
@@ -128,7 +127,6 @@ def _read_temperatures(stored: Any) -> dict[str, float] | None:
 
 
 def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
-    """The named array, refused if it is missing, of another shape or not made of finite floating-point numbers."""
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
     array = arrays[name]
@@ -142,7 +140,6 @@ def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...]
 
 
 def _read_sparse(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
-    """The sparse rows of that name; refused if one of their parts is missing or does not fit."""
     parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
     if name not in MAY_BE_SPARSE or len(parts) < len(PARTS) or len(shape) != 2 or min(map(int, shape)) < 0:
         raise ValueError(f"the sparse array {name} is not whole")
@@ -163,11 +160,9 @@ def _labels_from_json(stored: dict[str, Any]) -> NumPyArray:
 def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NumPyArray]) -> None:
     """Write the file whole or not at all: a failure leaves what was there."""
     header = {"format": FORMAT, "version": VERSION, **header}
-    packed = save(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-        metadata={_KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)},
-    )
-    write_atomically(path, packed)
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    packed = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(path, save(packed, metadata={_KEY: text}))
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from zskl._arrays import Array, NumPyArray, convert_like, make_generator, move_to_device, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import BLOCK_BYTES, best_row_scores, choose_candidates, match_label_dtype
@@ -69,10 +69,8 @@ class SearchMap(ABC):
         X = _inputs.check_features(self.model, X, "a map of rows")
         mapped = convert_like(np.zeros((X.shape[0], self.n_components)), X)
         for block in _row_blocks(X.shape[0], self.n_components * PER_COMPONENT):
-            rows = move_to_device(X[block], self.model.device)
-            mapped[block] = convert_like(
-                self._samples(self.model.feature_scaling_.apply(convert_like(rows, rows, "float64"))), X
-            )
+            scaled = self.model._scale_rows(convert_like(X[block], X, "float64"))
+            mapped[block] = convert_like(self._samples(scaled), X)
         return mapped
 
     def classes(self, signatures: Any = None, candidates: Any = None, dtype: str = "float32") -> NumPyArray:
@@ -193,7 +191,7 @@ def make_feature_map(
     landmarks: int | None = None,
     random_state: int = 0,
 ) -> FeatureMap:
-    """A map with at most `n_components` columns; see `ZeroShotKernelClassifier.feature_map`."""
+    """See `ZeroShotKernelClassifier.feature_map`."""
     wanted = check_count("n_components", n_components)
     budget = PER_COMPONENT * wanted if landmarks is None else check_count("landmarks", landmarks)
     if budget < wanted:
@@ -236,7 +234,6 @@ def _draw_rows(rows: NumPyArray, most: int, rng: np.random.Generator) -> NumPyAr
 
 
 def _squared_norms(rows: Array) -> Array:
-    """(n, 1) squared lengths."""
     return namespace(rows).sum(rows * rows, axis=-1, keepdims=True)
 
 
@@ -310,24 +307,21 @@ class ProjectedRows:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
         model = self._model
         if self._hat is None and self._score_parts is None:
-            raw: Array = model.compatibility(self._X, signatures, candidates)
-            return raw
+            return model.compatibility(self._X, signatures, candidates)
         of_type = _inputs.take_rows(model, self._X, slice(0, 1))
         table = choose_candidates(model, signatures, candidates)
-        if self._hat is not None:
-            scorer = model._gallery_scorer(model._question(self._hat, table))
-            return convert_like(scorer(self._hat) if self._update is None else self._updated_scores(scorer), of_type)
+        hat, update = self._hat, self._update
+        if hat is not None:
+            scorer = model._gallery_scorer(model._question(hat, table))
+            if update is None:
+                return convert_like(scorer(hat), of_type)
+            # Block by block, so that no second copy is in memory.
+            height = max(1, BLOCK_BYTES[0] // (hat.shape[1] * float_type(hat).itemsize))
+            blocks = [scorer(update(hat[row : row + height])) for row in range(0, len(self), height)]
+            return convert_like(namespace(hat).concat(blocks, axis=0), of_type)
         assert self._score_parts is not None
         question = model._question(self._P, table)
         Y = self._score_parts.map_signatures(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
         scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
         return convert_like(best_row_scores(scores, question.rows), of_type)
-
-    def _updated_scores(self, scorer: Callable[[Array], Array]) -> Array:
-        """Scores of the rows as another model keeps them, block by block, so that no second copy is in memory."""
-        assert self._hat is not None
-        assert self._update is not None
-        height = max(1, BLOCK_BYTES[0] // (self._hat.shape[1] * float_type(self._hat).itemsize))
-        blocks = [scorer(self._update(self._hat[row : row + height])) for row in range(0, self._length, height)]
-        return namespace(self._hat).concat(blocks, axis=0)

@@ -9,8 +9,7 @@ from functools import partial
 from zskl.experiments.compare import format_cell
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.paper import figures
-from zskl.paper.published import KERNELS
-from zskl.paper.results import ALL_BASELINES, OURS, PAIRS, PAPER_BASELINES, Results
+from zskl.paper.results import ALL_BASELINES, KERNELS, OURS, PAIRS, PAPER_BASELINES, Results
 
 YES, NO, UNDECIDED, UNTESTED = "yes", "no", "undecided", "not by these data"
 ANSWERS = {True: YES, False: NO}
@@ -31,8 +30,6 @@ CLAIMS = (INCOHERENCE, *RAISED.values(), SMALL, LARGE, INTERIOR, BEATEN, OWN)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim for one dataset and kernel or protocol, and the figures it was judged by."""
-
     claim: str
     where: str
     answer: str
@@ -40,7 +37,6 @@ class Verdict:
 
 
 def judge_claims(results: Results) -> list[Verdict]:
-    """Every claim for all that was measured; one that nothing tests is listed as such."""
     found = [
         *_judge_pairs(results),
         *_judge_lambda_ends(results),
@@ -63,7 +59,6 @@ def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int
 
 
 def _judge_pairs(results: Results) -> Iterator[Verdict]:
-    """Each kernel without and with incoherence ("-Ort")."""
     for problem in results.measured:
         for without, with_ in PAIRS:
             where = f"{problem.name}, {without}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
@@ -30,17 +29,7 @@ from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Report, Unit
 from zskl.paper import results
-from zskl.paper.results import (
-    AnyRecord,
-    ConvergenceRecord,
-    CurveRecord,
-    Phase,
-    Problem,
-    Results,
-    SensitivityRecord,
-    SettingCurve,
-    problem_of,
-)
+from zskl.paper.results import ConvergenceRecord, CurveRecord, Problem, Results, SensitivityRecord, problem_of
 from zskl.selection import Search
 from zskl.training.objective import Objective
 from zskl.training.solver import DivergenceError, Progress
@@ -49,7 +38,6 @@ TIMES = "times.json"
 
 
 def read_times(*folders: Path) -> list[dict[str, Any]]:
-    """What stages took, in the order in which they ended; each once."""
     found: dict[str, dict[str, Any]] = {}
     for file in (folder / TIMES for folder in folders):
         try:
@@ -66,23 +54,17 @@ def read_times(*folders: Path) -> list[dict[str, Any]]:
 
 WIDE = (0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 200.0, 1000.0)
 VALUES: Mapping[str, Mapping[str, Sequence[float]]] = {  # method → setting → what it is set to
-    "gaussian-ort": {
-        "sigma": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0),
-        "repulsion": WIDE,
-    },
+    "gaussian-ort": {"sigma": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0), "repulsion": WIDE},
     "cauchy-ort": {
         "sigma": (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 6.0, 15.0, 40.0),
         "repulsion": WIDE,
     },
-    "polynomial-4": {
-        "bias": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0),
-        "repulsion": WIDE,
-    },
+    "polynomial-4": {"bias": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0), "repulsion": WIDE},
 }
 
 
 @dataclass(frozen=True)
-class _CurveUnit(ABC):
+class _CurveUnit:
     """One unit: a method from one seed, around the `setting` that validation chose."""
 
     method: str
@@ -90,22 +72,17 @@ class _CurveUnit(ABC):
     setting: Mapping[str, Any]
     device: str | None = None
     part: ClassVar[str]
+    extent: ClassVar[str]  # the property that says what is run around the setting
 
     @property
     def name(self) -> str:
         return f"{self.method} seed {self.seed} {self.part}"
 
-    @property
-    @abstractmethod
-    def extent(self) -> dict[str, Any]:
-        """What is run around the setting, for the key."""
-
     def key(self, data: Dataset) -> str:
         about = {"part": self.part, "method": self.method, "seed": self.seed, "setting": dict(self.setting)}
-        return run_folder.unit_key({**unit.data_identity(data), **about, **self.extent})
+        return run_folder.unit_key({**unit.data_identity(data), **about, self.extent: getattr(self, self.extent)})
 
     def _stamp(self, data: Dataset, state: int, clock: unit.Clock) -> dict[str, Any]:
-        """The fields that records of both kinds have."""
         return {
             **unit.data_identity(data),
             "key": self.key(data),
@@ -122,14 +99,11 @@ class _CurveUnit(ABC):
 
 @dataclass(frozen=True)
 class SensitivityUnit(_CurveUnit):
-    """Each of some settings varied in turn.
-
-    Each value is trained on the folds, for validation, and on all training rows, for test. Test accuracies are looked
-    at here alone, after everything was chosen.
-    """
+    """Each value trained on the folds and on all training rows. Test rows are looked at after everything was chosen."""
 
     divisible: bool = True
     part: ClassVar[str] = "sensitivity"
+    extent: ClassVar[str] = "values"
 
     @property
     def values(self) -> dict[str, list[float]]:
@@ -138,10 +112,6 @@ class SensitivityUnit(_CurveUnit):
             name: sorted({*map(float, values), float(self.setting[name])})
             for name, values in VALUES[self.method].items()
         }
-
-    @property
-    def extent(self) -> dict[str, Any]:
-        return {"values": self.values}
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> SensitivityRecord:
         state = unit.unit_seed(data.name, self.method, self.seed)
@@ -168,12 +138,11 @@ class SensitivityUnit(_CurveUnit):
 
     def _curve(
         self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
-    ) -> SettingCurve:
-        """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
+    ) -> results.SettingCurve:
         at = [search.settings.index({**self.setting, name: value}) for value in values]
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
-        return SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
+        return results.SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
 
 
 def _test_settings(
@@ -206,21 +175,15 @@ EPOCHS = 10  # at least: a prefix of a run is a shorter run
 
 @dataclass(frozen=True)
 class ConvergenceUnit(_CurveUnit):
-    """Objective and accuracy along a run, which goes on to `EPOCHS` where that is more than was chosen.
-
-    Rows are watched; they never influence W.
-    """
+    """A run that goes on to `EPOCHS` where that is more than was chosen. Rows are watched; they never influence W."""
 
     divisible: bool = False
     part: ClassVar[str] = "convergence"
+    extent: ClassVar[str] = "epochs"
 
     @property
     def epochs(self) -> int:
         return max(EPOCHS, int(self.setting.get("epochs", 0)))
-
-    @property
-    def extent(self) -> dict[str, Any]:
-        return {"epochs": self.epochs}
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> ConvergenceRecord:
         state = unit.unit_seed(data.name, self.method, self.seed)
@@ -238,7 +201,7 @@ class ConvergenceUnit(_CurveUnit):
         return ConvergenceRecord(**self._stamp(data, state, clock), epochs=self.epochs, phases=found)
 
 
-def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> Phase:
+def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> results.Phase:
     """Trained on the first side, looked at on both: among the classes of a side its accuracy and objective."""
     rows = sides["training"]
     steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
@@ -259,7 +222,7 @@ def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], repo
     pairs = {name: (data.X[mine], data.y[mine]) for name, mine in sides.items()}
     estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=watch, monitor=pairs, monitor_every=every)
     accuracy = estimator.history_.accuracy
-    return Phase(
+    return results.Phase(
         step=tuple(accuracy["training"][0].tolist()),
         rows=len(rows),
         objective={name: tuple(values) for name, values in objectives.items()},
@@ -289,16 +252,12 @@ class _ObjectiveMeter:
         return float(f"{float(to_numpy(found)[0]):.6g}")
 
 
-# The whole evaluation
-
 Tell = Callable[[str], object]
 Load = Callable[[DatasetSource], Dataset]
 R = TypeVar("R", bound=StoredRecord)
 
 
 class StageDisplay(sweep.SweepDisplay, Protocol):
-    """Progress of one stage, with each unit that is finished."""
-
     def finished(self, place: int) -> None: ...
 
 
@@ -307,8 +266,7 @@ Show = Callable[[Sequence[str], int], AbstractContextManager[StageDisplay]]  # n
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted. A dataset may come from several sources, with other features each. `device` is for the methods
-    that train there: all others run on the CPU, through the engine."""
+    """A dataset may come from several sources. `device` is for the methods that gain from it; others run on the CPU."""
 
     parts: tuple[str, ...]
     sources: tuple[DatasetSource, ...]
@@ -324,8 +282,6 @@ class Order:
 
 @dataclass
 class Outcome:
-    """The results, sentences about units that failed, and how many units were run."""
-
     results: Results
     failures: list[str] = field(default_factory=list)
     ran: int = 0
@@ -345,9 +301,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
         problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
         outcome = Outcome(Results((), (), {}))
 
-        def run_stage(name: str, pieces: Sequence[SweepTask[R]], folder: RunFolder[R]) -> None:
-            _run_stage(name, pieces, folder, order.engine, outcome, times, show, tell)
-
+        run_stage = partial(_run_stage, engine=order.engine, outcome=outcome, times=times, show=show, tell=tell)
         try:
             methods = results.needed_methods(order.parts, order.methods)
             once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
@@ -417,7 +371,6 @@ def _run_stage(
 
 
 def _describe_machine(device: str | None) -> str:
-    """Its cores, and the GPU that was used."""
     cores = f"{os.cpu_count()} cores"
     if device is None or device.startswith("cpu"):
         return cores
@@ -427,9 +380,8 @@ def _describe_machine(device: str | None) -> str:
 
 
 def _plan_problems(
-    order: Order, load: Load, there: Sequence[AnyRecord], tell: Tell
+    order: Order, load: Load, there: Sequence[results.AnyRecord], tell: Tell
 ) -> tuple[list[Problem], list[tuple[DatasetSource, Dataset]]]:
-    """What there are tables of; and of these what can be run."""
     problems: dict[Problem, None] = {}
     loaded: list[tuple[DatasetSource, Dataset]] = []
     for source in order.sources:
@@ -449,7 +401,6 @@ def _plan_problems(
 
 
 def make_unit(method: str, seed: int, device: str | None) -> Unit:
-    """Settings by both scorings from the grid of the table, which is fixed: see `published_grid`."""
     return Unit(method, seed, {}, device, tune=True, calibrate=True, fixed_grid=results.published_grid(method))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
@@ -17,7 +17,6 @@ from zskl.plots.gram import AXIS
 
 
 def accuracy_chart(problem: Problem, table: Comparison) -> Drawing | None:
-    """Zero-shot accuracy, the published figures as rings where the table has them."""
     printed = [name for name in table.figures if "published" in name and "zero-shot" in name]
     title = f"Zero-shot accuracy on {problem.name}"
     axis = "mean per-class accuracy (%)"
@@ -34,7 +33,6 @@ def dot_chart(
     marks: Sequence[str] | None = None,
     ranks: Sequence[int] | None = None,
 ) -> Drawing | None:
-    """Columns of a table; the whiskers are 95 % intervals."""
     rows = [row for row in table.rows if any(name in row.figures for name in columns)]
     if not rows:
         return None
@@ -54,10 +52,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Point:
-    """A value with its accuracies in per cent: of validation the deviation is over folds, of test over seeds.
-
-    None where training diverged from every seed.
-    """
+    """In per cent: the deviation of validation is over folds, of test over seeds; None where every seed diverged."""
 
     value: float
     validation: Figure | None
@@ -66,7 +61,6 @@ class Point:
 
 
 def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point]:
-    """One for each value, over the records of all seeds."""
     read = plot.read_sensitivity(found, setting)
     sides = (read.validation, read.validation_deviation, read.test, read.test_deviation)
     figures = []
@@ -76,31 +70,28 @@ def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point
     return list(map(Point, read.values, *figures, read.diverged))
 
 
-def sensitivity_figures(results: Results) -> list[Output]:
-    """For each dataset and method a figure of two panels."""
-    made = []
+def sensitivity_figures(results: Results) -> Iterator[Output]:
     for (problem, method), found in results.curves.items():
-        rows, drawn = [], []
+        rows, drawn, gone = [], [], 0
         for setting in found[0].curves:
             curve = curve_points(found, setting)
+            gone += sum(point.diverged for point in curve)
             for point in curve:
                 pairs = {"validation": point.validation, "test": point.test}
                 figures = {name: figure for name, figure in pairs.items() if figure is not None}
                 rows.append(Row({"setting": setting, "value": f"{point.value:g}"}, len(found), figures))
             heading = f"{method}: {plot.LETTERS[setting]} varied"
-            drawn.append((heading, plot.make_display(found, setting)))
+            drawn.append((heading, plot.SensitivityDisplay._read(found, setting)))
         title = f"Sensitivity of {method} on {problem.name}"
         notes = [
             f"{len(found)} seed(s). {NOTE}",
             f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0].setting.items())}.",
         ]
-        gone = sum(point.diverged for setting in found[0].curves for point in curve_points(found, setting))
         if gone:
             notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
         name = f"sensitivity-{method}-{problem.stem}"
-        made.append(Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+        yield Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)})
 
 
 # Objective and accuracy against iterations (Figure 3 of the paper, column 4)
@@ -110,9 +101,7 @@ SIDES = ("training", "held out")
 QUANTITIES = {"objective": "objective (mean over rows)", "accuracy": "mean per-class accuracy (%)"}
 
 
-def convergence_figures(results: Results) -> list[Output]:
-    """For each dataset a figure of four panels."""
-    made = []
+def convergence_figures(results: Results) -> Iterator[Output]:
     for (problem, method), found in results.courses.items():
         title = f"Convergence of {method} on {problem.name}"
         rows, drawn = [], []
@@ -138,12 +127,10 @@ def convergence_figures(results: Results) -> list[Output]:
         columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)
         table = Comparison(("run", "iteration"), columns, tuple(rows), notes)
         name = f"convergence-{method}-{problem.stem}"
-        made.append(Output("convergence", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+        yield Output("convergence", name, title, table, {name: draw_panels(title, drawn)})
 
 
 def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, side: str) -> list[Figure]:
-    """Mean and deviation over seeds after each look; accuracies in per cent."""
     factor, digits = (100.0, 1) if quantity == "accuracy" else (1.0, 4)
     phases = [record.phases[phase] for record in found]
     lines = [(one.accuracy if quantity == "accuracy" else one.objective)[side] for one in phases]
@@ -151,12 +138,8 @@ def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, s
     return [figure for figure in made if figure is not None]
 
 
-def gram_figures(results: Results) -> list[Output]:
-    """The first entries of WᵀW, columns of unit length, without and with incoherence (appendix of the paper).
-
-    For each dataset and kernel both variants, from the lowest seed that holds them.
-    """
-    made = []
+def gram_figures(results: Results) -> Iterator[Output]:
+    """WᵀW, columns of unit length, without and with incoherence, from the lowest seed that holds them."""
     for problem in results.measured:
         for pair in PAIRS:
             runs = {method: results.runs.get((problem, method), ()) for method in pair}
@@ -182,5 +165,4 @@ def gram_figures(results: Results) -> list[Output]:
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: draw_panels(title, drawn)}))
-    return made
+            yield Output("gram", name, title, table, {name: draw_panels(title, drawn)})

@@ -18,21 +18,21 @@ from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.methods import split_grid, use_default_batches
-from zskl.paper.published import BASELINES, KERNELS, PUBLISHED_FEATURES
 from zskl.plots._base import Drawing
+
+PUBLISHED_FEATURES = "res101"  # what all published figures were measured on
+DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
+BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
+KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort", "gaussian", "gaussian-ort")
 
 # Methods: which of them each part of the evaluation is about, in the order of the tables
 
 
-def _known_methods(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in names if name in methods.METHODS)
-
-
 AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as published
-PAPER_BASELINES = _known_methods(*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
-LATER_BASELINES = _known_methods("exem", "cnzsl")
+PAPER_BASELINES = (*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
+LATER_BASELINES = ("exem", "cnzsl")
 ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
-OURS = _known_methods("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
+OURS = ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
 ALL = (*ALL_BASELINES, *KERNELS, *OURS)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "the paper's baselines": PAPER_BASELINES,
@@ -76,7 +76,6 @@ def published_grid(method: str) -> dict[str, tuple[Any, ...]]:
 
 
 def family_of(method: str) -> str:
-    """The name of the family that a method belongs to."""
     return next(name for name, mine in FAMILIES.items() if method in mine)
 
 
@@ -100,13 +99,7 @@ def choose_methods(names: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(name for name in ALL if name in wanted)
 
 
-def choose_parts(name: str) -> tuple[str, ...]:
-    """ "all" is every part."""
-    return tuple(PARTS) if name == "all" else (name,)
-
-
 def needed_methods(wanted: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
-    """Of the `asked` methods those that some of the `wanted` parts are about."""
     about = {name for part in wanted for name in PARTS[part]}
     return tuple(name for name in asked if name in about)
 
@@ -140,10 +133,8 @@ class _Curves:
 
 @dataclass(frozen=True)
 class SettingCurve:
-    """For each value of a setting the accuracy on every fold and on test rows; None where training diverged."""
-
     values: tuple[float, ...]
-    validation: tuple[tuple[float, ...] | None, ...]
+    validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
@@ -162,7 +153,6 @@ class SensitivityRecord(_Curves):
     curves: Mapping[str, SettingCurve]
 
     def chosen(self, name: str) -> float:
-        """The value of a setting that validation chose."""
         value = self.setting[name]
         assert isinstance(value, int | float)
         return float(value)
@@ -194,15 +184,12 @@ KINDS: Mapping[str, type[CurveRecord]] = {"sensitivity": SensitivityRecord, "con
 
 
 def curve_record_from_json(line: object) -> CurveRecord:
-    """The record that `json.loads` read from a line, of the kind that its `part` names."""
     found = record.upgrade_line(line)
     kind = KINDS.get(str(found.get("part")))
     if kind is None:
         raise ValueError(f"`part` is {found.get('part')!r}: expected {' or '.join(KINDS)}")
     return record.from_json(kind, found)
 
-
-# Results
 
 NEAR = ("resnet50",)  # features of a network like that of the published figures
 SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes are candidates
@@ -220,7 +207,6 @@ class Problem:
 
     @property
     def comparable(self) -> bool:
-        """Whether the features are those of the published figures."""
         return self.features == PUBLISHED_FEATURES
 
     @property
@@ -234,21 +220,17 @@ class Problem:
 
     @property
     def stem(self) -> str:
-        """For names of files."""
         words = [self.dataset] if self.comparable or not self.features else [self.dataset, self.features]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    """The problem that a record is of, or that records of a dataset will be of."""
     name = source.name if isinstance(source, Dataset) else source.dataset
     return Problem(name, source.features, source.fingerprint, source.features_digest)
 
 
 @dataclass(frozen=True)
 class Output:
-    """A table and the figures that go with it, by the names of their files. The notes of the table belong to both."""
-
     part: str
     name: str
     title: str
@@ -282,7 +264,6 @@ class Results:
         return None if (method, column) == SAME else found.get(column)
 
     def groups(self, problem: Problem, column: str) -> dict[str, Sequence[Record]]:
-        """The records of each method that has this figure."""
         names = [name for name in self.methods if self.figure(problem, name, column) is not None]
         return {name: self.runs[problem, name] for name in names}
 
@@ -291,7 +272,6 @@ class Results:
         return uncertainty.difference(self.runs[problem, method], self.runs[problem, other], column)
 
     def ranked(self, problem: Problem, methods: Iterable[str], column: str) -> list[tuple[str, Figure]]:
-        """Methods with their figures, the highest mean first."""
         found = [(name, figure) for name in methods if (figure := self.figure(problem, name, column)) is not None]
         return sorted(found, key=lambda pair: -pair[1].mean)
 
@@ -306,12 +286,9 @@ class Results:
 
 
 def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
-    """Mean and standard deviation; nothing of nothing."""
     seen = list(values)
     return compare.mean_over_seeds(seen, digits) if seen else None
 
-
-# Collecting
 
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
 
@@ -329,7 +306,6 @@ def read_paper_records(path: Path) -> Iterator[AnyRecord]:
 
 
 def _parse_record(line: object) -> AnyRecord:
-    """An evaluation, or a curve, which has a `part`."""
     curve = isinstance(line, Mapping) and "part" in line
     record = curve_record_from_json(line) if curve else Record.from_json(line)
     if not record.key:
@@ -343,25 +319,16 @@ def merge_records(
     """Append what the folders do not hold, or hold otherwise; how many records that were."""
     count = 0
     for one in (one for path in paths for one in read_paper_records(path)):
-        if isinstance(one, Record):
-            count += _add_record(slim_record(one) if compact else one, runs)
-        else:
-            count += _add_record(one, curves)
+        folder: RunFolder[Any] = runs if isinstance(one, Record) else curves
+        new = slim_record(one) if compact and isinstance(one, Record) else one
+        if folder.done.get(new.key) != new:
+            folder.append(new)
+            count += 1
     return count
 
 
-def _add_record(record: R, folder: RunFolder[R]) -> bool:
-    if folder.done.get(record.key) == record:
-        return False
-    folder.append(record)
-    return True
-
-
 def slim_record(record: Record) -> Record:
-    """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids.
-
-    Of the answers remains which are right.
-    """
+    """Without what no table or figure of the evaluation shows. Of the answers remains which are right."""
 
     def slim(part: Generalised) -> Generalised:
         answers = None if part.answers is None else part.answers.compact()
@@ -381,7 +348,6 @@ def slim_record(record: Record) -> Record:
 
 
 def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
-    """The problems of a dataset that there are records of, by features where these are named."""
     wanted = None if features is None else features.lower().removesuffix(".mat")
     problems = dict.fromkeys(map(problem_of, found))
     mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
@@ -396,18 +362,10 @@ def select_records(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those that chose the highest mean by both scorings from a whole grid; of several per seed the last.
-
-    Records of one method and problem that were made with another grid, or around another setting, than its last
-    one are left out: they are of another experiment.
-    """
-    evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
+    tuned = [record for record in runs if record.tune.scoring == "both" and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
-    evaluations = [
-        record
-        for record in evaluations
-        if all(choice.against_default is None for _, choice in record.tune.choices.items())
-    ]
+    plain = [one for one in tuned if all(choice.against_default is None for _, choice in one.tune.choices.items())]
     others = list(curves)
     varied = [record for record in others if isinstance(record, SensitivityRecord)]
     watched = [record for record in others if isinstance(record, ConvergenceRecord)]
@@ -415,7 +373,7 @@ def select_records(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sort_records(evaluations, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
+        _sort_records(plain, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
         _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
         _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),

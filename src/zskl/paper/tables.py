@@ -5,53 +5,69 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from zskl import _files
 from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Choice, Record
 from zskl.experiments.uncertainty import Figure
-from zskl.paper import claims, figures, published
+from zskl.metrics import harmonic_mean
+from zskl.paper import claims, figures
 from zskl.paper.claims import UNTESTED, Verdict, count_verdicts
-from zskl.paper.results import FAMILIES, Output, Problem, Results, family_of, mean_over_runs, needed_methods
+from zskl.paper.results import (
+    BASELINES,
+    DATASETS,
+    FAMILIES,
+    KERNELS,
+    PUBLISHED_FEATURES,
+    Output,
+    Problem,
+    Results,
+    family_of,
+    mean_over_runs,
+    needed_methods,
+)
 from zskl.report.sections import to_csv_text
 
+Columns: TypeAlias = dict[str, dict[str, Figure]]  # column → method → figure
 MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
 GENERAL = ("unseen", "seen", "H", "area")
 FAMILY = "family"
+ROUNDING = 0.05  # of a printed accuracy, at most
+LAST_DIGIT = 0.1  # of a printed H, which may have been cut off instead of rounded, as IAP's on SUN must have been
+PRINTED_NAMES = {"cmt-star": "CMT*", "eszsl-signs": "ESZSL", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"}
 MISPRINT, BELOW = "†", "↓"
 NORM = "‖WᵀW − I‖²"
-PRINTED = f"published ({published.PUBLISHED_FEATURES})"
+PRINTED = f"published ({PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
 )
 
 
-def zero_shot_tables(results: Results) -> list[Output]:
+def zero_shot_tables(results: Results) -> Iterator[Output]:
     """Table 2, with H and calibrated H beside it; and how far each method is from the best."""
-    made = []
     for problem in results.measured:
         table = main_table(results, problem, needed_methods(("zsl",), results.methods))
         chart = figures.accuracy_chart(problem, table)
         name = f"zsl-{problem.stem}"
-        made.append(Output("zsl", name, problem.name, table, {name: chart} if chart else {}))
+        yield Output("zsl", name, problem.name, table, {name: chart} if chart else {})
         apart = difference_table(results, problem)
         if apart is not None:
-            made.append(Output("differences", f"differences-{problem.stem}", problem.name, apart))
-    return made
+            yield Output("differences", f"differences-{problem.stem}", problem.name, apart)
 
 
 def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Comparison:
     """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
     names = [name for name in methods if (problem, name) in results.runs]
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
-    printed = {name: published.published_zero_shot(name, problem.dataset) for name in names}
-    theirs = {name: found for name, found in printed.items() if found is not None}
+    theirs = {name: one for name in names if (one := published_figure("zsl", name, problem.dataset)) is not None}
     if problem.near and theirs:
         columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
         columns[f"{PRINTED} H"] = {
@@ -68,13 +84,12 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
     return _family_table(results, problem, names, columns, notes)
 
 
-def generalised_tables(results: Results) -> list[Output]:
+def generalised_tables(results: Results) -> Iterator[Output]:
     """Table 3, with the area under the curve."""
-    made = []
     for problem in results.measured:
         names = [name for name in needed_methods(("gzsl",), results.methods) if (problem, name) in results.runs]
         columns, notes = _our_columns(results, problem, names, GENERAL)
-        theirs = {name: found for name in names if (found := published.published_generalised(name, problem.dataset))}
+        theirs = {name: found for name in names if (found := published_generalised(name, problem.dataset))}
         if problem.near and theirs:
             columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
             columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
@@ -84,15 +99,13 @@ def generalised_tables(results: Results) -> list[Output]:
         title, axis = f"Generalised protocol on {problem.name}", "accuracy among all classes (%)"
         chart = figures.dot_chart(title, table, ("unseen", "seen", "H"), axis)
         name = f"gzsl-{problem.stem}"
-        made.append(Output("gzsl", name, problem.name, table, {name: chart} if chart else {}))
-    return made
+        yield Output("gzsl", name, problem.name, table, {name: chart} if chart else {})
 
 
 def _our_columns(
     results: Results, problem: Problem, names: Sequence[str], wanted: Sequence[str]
-) -> tuple[dict[str, dict[str, Figure]], list[str]]:
-    """Our columns with the best marked, and why none is where none is."""
-    columns: dict[str, dict[str, Figure]] = {}
+) -> tuple[Columns, list[str]]:
+    columns: Columns = {}
     unknown: dict[str, None] = {}
     shared = []
     for column in wanted:
@@ -115,7 +128,7 @@ def _our_columns(
 
 def difference_table(results: Results, problem: Problem) -> Comparison | None:
     """For each column of the main table how far every method is below the best, paired, with its interval."""
-    columns: dict[str, dict[str, Figure]] = {}
+    columns: Columns = {}
     for column in MAIN_FIGURES:
         groups = results.groups(problem, column)
         leader = uncertainty.leaders(groups, column).first if len(groups) > 1 else None
@@ -138,15 +151,15 @@ def difference_table(results: Results, problem: Problem) -> Comparison | None:
 def incoherence_tables(results: Results) -> list[Output]:
     """Table 4."""
     methods = needed_methods(("incoherence",), results.methods)
-    columns: dict[str, dict[str, Figure]] = {}
+    columns: Columns = {}
     for problem in results.measured:
         found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
         if found:
             columns[problem.name] = found
         if found and problem.near:
-            theirs = {name: published.published_incoherence(name, problem.dataset) for name in methods}
-            known = {name: Figure(one) for name, one in theirs.items() if one is not None}
-            columns[f"{problem.dataset} {PRINTED}"] = known
+            theirs = {name: published_figure("incoherence", name, problem.dataset) for name in methods}
+            column = f"{problem.dataset} {PRINTED}"
+            columns[column] = {name: Figure(one) for name, one in theirs.items() if one is not None}
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
         for name in methods
@@ -159,20 +172,62 @@ def incoherence_tables(results: Results) -> list[Output]:
     return [Output("incoherence", "incoherence", f"{NORM} (Table 4 of the paper)", table)]
 
 
+@dataclass(frozen=True)
+class PublishedAccuracies:
+    """Of the generalised protocol. `harmonic` is computed from the other two; `printed` is what the paper has."""
+
+    unseen: float
+    seen: float
+    printed: float
+
+    @property
+    def harmonic(self) -> float:
+        return harmonic_mean(self.seen, self.unseen)
+
+    @property
+    def misprint(self) -> bool:
+        """Whether no figures that are printed as these have a harmonic mean within a last digit of that one."""
+        low, high = (
+            harmonic_mean(max(0.0, self.seen + by), max(0.0, self.unseen + by)) for by in (-ROUNDING, ROUNDING)
+        )
+        return not low - LAST_DIGIT < self.printed < high + LAST_DIGIT
+
+
+@cache
+def read_published() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
+    return found
+
+
+def published_figure(table: str, method: str, dataset: str) -> Any:
+    """In per cent, or None: of "zsl" (Table 2) or "incoherence" (Table 4); of "gzsl" (Table 3) three by name."""
+    if method.startswith("polynomial-"):
+        name = f"Polynomial r={method.rpartition('-')[2]}"
+    else:
+        name = PRINTED_NAMES.get(method) or (method.upper() if method in BASELINES else method.capitalize())
+    return read_published()[table].get(name, {}).get("aPY" if dataset == "APY" else dataset)
+
+
+def published_generalised(method: str, dataset: str) -> PublishedAccuracies | None:
+    found = published_figure("gzsl", method, dataset)
+    return None if found is None else PublishedAccuracies(found["unseen"], found["seen"], found["H"])
+
+
+def find_misprints() -> dict[tuple[str, str], PublishedAccuracies]:
+    """Of each (method, dataset) whose printed H does not follow from its seen and unseen accuracy."""
+    places = [(method, dataset) for method in (*BASELINES, *KERNELS) for dataset in DATASETS]
+    return {place: found for place in places if (found := published_generalised(*place)) and found.misprint}
+
+
 def printed_harmonic(method: str, dataset: str) -> Figure | None:
     """H of the published seen and unseen accuracies, marked where the printed one does not follow from them."""
-    found = published.published_generalised(method, dataset)
+    found = published_generalised(method, dataset)
     return None if found is None else Figure(found.harmonic, mark=MISPRINT if found.misprint else "")
 
 
 def _family_table(
-    results: Results,
-    problem: Problem,
-    names: Sequence[str],
-    columns: dict[str, dict[str, Figure]],
-    notes: Sequence[str],
+    results: Results, problem: Problem, names: Sequence[str], columns: Columns, notes: Sequence[str]
 ) -> Comparison:
-    """A row per method, in families."""
     rows = []
     for name in (name for mine in FAMILIES.values() for name in mine if name in names):
         figures = {column: found[name] for column, found in columns.items() if name in found}
@@ -191,8 +246,8 @@ def _name_families(table: Comparison) -> Comparison:
 
 
 def _misprint_note() -> str:
-    places = {place: published.published_generalised(*place) for place in published.find_misprints()}
-    listed = [f"{method} on {dataset}, printed as {one.printed}" for (method, dataset), one in places.items() if one]
+    found = find_misprints().items()
+    listed = [f"{method} on {dataset}, printed as {one.printed}" for (method, dataset), one in found]
     return (
         f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: "
         f"{'; '.join(listed)}."
@@ -215,9 +270,7 @@ SECONDS = (
 )
 
 
-def choice_tables(results: Results) -> list[Output]:
-    """Choices of each problem, then all edges, then all times."""
-    made = []
+def choice_tables(results: Results) -> Iterator[Output]:
     for problem in results.measured:
         rows = [row for name in results.methods for row in _choice_rows(name, results.runs.get((problem, name), ()))]
         if rows:
@@ -226,16 +279,15 @@ def choice_tables(results: Results) -> list[Output]:
             notes = [CHOSEN, *([f"Figures that {folds}."] if folds else [])]
             notes += [f"{note}." for note in compare.seed_spread_notes(groups)]
             table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), tuple(notes))
-            made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
+            yield Output("choices", f"choices-{problem.stem}", problem.name, table)
     found = [row for (problem, method), mine in results.runs.items() for row in _edge_rows(problem, method, mine)]
     if found:
         table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
-        made.append(Output("choices", "edges", "Chosen at an edge", table))
-    return [*made, *_time_tables(results)]
+        yield Output("choices", "edges", "Chosen at an edge", table)
+    yield from _time_tables(results)
 
 
 def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
-    """A row for each scoring; the method is named in the first."""
     rows: list[Row] = []
     for scoring, name in SCORINGS.items():
         choices = [_find_choice(record, scoring) for record in found]
@@ -255,7 +307,6 @@ def _find_choice(record: Record, scoring: str) -> Choice:
 
 
 def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
-    """A row for each scoring, name and value, with the seeds that chose it."""
     seeds: dict[tuple[str, str, str], list[int]] = {}
     for record in found:
         for scoring, name in SCORINGS.items():
@@ -366,7 +417,6 @@ def results_page(
     changed: Sequence[FigureChange] = (),
     further: Sequence[str] = (),
 ) -> str:
-    """`further` comes last."""
     parts = [INTRODUCTION, *_data_section(results)]
     parts += _section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
@@ -387,7 +437,6 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def _data_section(results: Results) -> list[str]:
-    """Which data, whether they can be compared, and what is missing."""
     found = []
     for problem in results.measured:
         count = sum(where == problem for where, _ in results.runs)
@@ -407,7 +456,6 @@ def _data_section(results: Results) -> list[str]:
 
 
 def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
-    """First how often, then each case."""
     rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)]
     parts = [JUDGED, markdown_table(("claim", "yes", "no", "undecided"), rows)]
     tested = [one for one in verdicts if one.answer != UNTESTED]
@@ -448,7 +496,6 @@ def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
 
 
 def _times_section(times: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How long the evaluation took: by kind of work, and on the clock."""
     if not times:
         return []
     kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
@@ -477,7 +524,6 @@ def elapsed_seconds(times: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _extrapolation_section(folder: Path) -> list[str]:
-    """What `benchmarks/two_cores.py` found, if it was run."""
     file = folder / EXTRAPOLATED
     found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     rows, missing = found.get("rows"), found.get("missing")
@@ -518,7 +564,7 @@ def write_readme(results: Results, file: Path) -> None:
 
 # Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page
 
-MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
+MAKERS: Mapping[str, Callable[[Results], Iterable[Output]]] = {
     "zsl": zero_shot_tables,
     "gzsl": generalised_tables,
     "incoherence": incoherence_tables,
@@ -530,19 +576,10 @@ ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
 CASES = ("claim", "case", "holds", "figures")
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written, and how the claims fared."""
-
-    files: Sequence[Path]
-    verdicts: Sequence[Verdict]
-
-
 def write_paper(
     results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
-) -> Written:
-    """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
-    `readme`. Files of before are replaced."""
+) -> tuple[list[Path], list[Verdict]]:
+    """Everything under `out`; page and figures also under `docs`, the leading methods also in the file `readme`."""
     made = [output for part in parts for output in MAKERS[part](results)]
     if {"zsl", "gzsl"} & set(parts):
         made += choice_tables(results)
@@ -573,4 +610,4 @@ def write_paper(
         for name in contents:
             if not name.startswith("tables/"):
                 shutil.copyfile(out / name, docs / name)
-    return Written([out / name for name in contents], verdicts)
+    return [out / name for name in contents], verdicts

@@ -114,8 +114,6 @@ class LinesDisplay(Display):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its text alternative."""
-
     figure: Figure
     title: str
     description: str
@@ -128,7 +126,6 @@ class Drawing:
 
 
 def draw_panels(title: str, parts: Sequence[tuple[str, Display]]) -> Drawing:
-    """Displays side by side, each under its heading."""
     rows = max(len(textwrap.wrap(heading, HEADING_LETTERS)) for heading, _ in parts)
     height = HEADING * rows + 6 + max(display._height() for _, display in parts)
     with _style.open_panels(len(parts), height) as axes:

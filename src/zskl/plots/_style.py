@@ -29,6 +29,7 @@ PLUS, MINUS = "#004b87", "#a84300"  # full colour of a positive and of a negativ
 PANELS = 2  # side by side
 LEGEND = 42  # how far a legend is below the frame
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what neither HTML nor XML can hold
+TICKS = {"labelcolor": INK, "labelsize": 11, "major.size": 0, "major.pad": 6}
 LOOK: dict[str, Any] = {
     "axes.autolimit_mode": "round_numbers",
     "axes.edgecolor": QUIET,
@@ -38,9 +39,7 @@ LOOK: dict[str, Any] = {
     "axes.labelcolor": INK,
     "axes.labelsize": 11,
     "axes.labelweight": "bold",
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top")},
     "axes.titlesize": 11.5,
     "axes.titleweight": "bold",
     "axes.xmargin": 0,
@@ -55,14 +54,7 @@ LOOK: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
     "text.color": INK,
     "text.parse_math": False,  # a class may be named $5
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "xtick.major.pad": 6,
-    "ytick.major.pad": 6,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
+    **{f"{axis}tick.{name}": value for axis in "xy" for name, value in TICKS.items()},
 }
 
 
@@ -96,7 +88,6 @@ def open_panels(count: int, height: float) -> Iterator[list[Axes]]:
 
 
 def draw_legend(ax: Axes, columns: int, **options: float) -> None:
-    """A legend under the axis and its name, without a frame."""
     from matplotlib.transforms import ScaledTranslation
 
     place = ax.transAxes + ScaledTranslation(0, -LEGEND / 72, ax.figure.dpi_scale_trans)
@@ -105,12 +96,10 @@ def draw_legend(ax: Axes, columns: int, **options: float) -> None:
 
 
 def remove_unprintable(text: object) -> str:
-    """The text without characters that a page cannot hold."""
     return _UNFIT.sub("\ufffd", str(text))
 
 
 def shorten(name: object, limit: int) -> str:
-    """A name on one line, of at most `limit` letters."""
     whole = " ".join(remove_unprintable(name).split())
     return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 
@@ -128,7 +117,6 @@ BAR_LETTERS, BAR_LINE = 22, 48  # of a name before and above
 
 
 def bars_height(count: int, above: bool = False) -> float:
-    """Of a figure with this many bars."""
     return count * (BAR_ABOVE if above else BAR_ROW) + 56
 
 
@@ -169,7 +157,6 @@ DEEP = 0.65  # depth from which numbers are white
 
 
 def cells_height(rows: Sequence[str], columns: Sequence[str]) -> float:
-    """Of a figure with these names."""
     wide = _cell_width(rows, columns)
     below = LETTER * max(len(shorten(name, CELL_LETTERS)) for name in columns) if _are_steep(columns, wide) else 14
     return max(100.0, min(TALL, wide) * len(rows) + below + 40)
@@ -213,7 +200,6 @@ def draw_cells(
 
 
 def _cell_width(rows: Sequence[str], columns: Sequence[str]) -> float:
-    """About the width of a cell."""
     longest = max(len(shorten(name, CELL_LETTERS)) for name in rows)
     return (WIDTH - 40 - LETTER * longest) / len(columns)
 
@@ -241,7 +227,6 @@ MOST = len(COLOURS)  # lines that can be told apart
 
 
 def lines_height(count: int) -> float:
-    """Of a figure with this many lines: the legend takes room."""
     return HEIGHT + LEGEND_ROW * -(-count // 2) if count > 1 else HEIGHT
 
 
@@ -257,7 +242,6 @@ def line_styles(ranks: Sequence[int]) -> list[dict[str, Any]]:
 def draw_line(
     ax: Axes, x: ArrayLike, y: ArrayLike, name: str, style: dict[str, Any], deviation: ArrayLike | None = None
 ) -> Any:
-    """A line, and a shade one deviation wide on both sides where that is known."""
     (drawn,) = ax.plot(x, y, label=shorten(name, LEGEND_LETTERS), **style)
     if deviation is not None:
         middle, spread = np.asarray(y, np.float64), np.asarray(deviation, np.float64)
@@ -274,7 +258,6 @@ def draw_dots(
 
 
 def draw_frame(ax: Axes, xlabel: str, ylabel: str, count: int) -> None:
-    """Names of the axes, and a legend of more than one line."""
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     if count > 1:
@@ -290,11 +273,7 @@ _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
 
 
 def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -> str:
-    """The figure with its text alternative. Text stays text.
-
-    `inline` is for a page: without background, fonts and namespaces, which the page brings. Looks are attributes, not
-    styles, so that a page's policy can forbid styles and its style sheet can change colours. Ids depend on the title.
-    """
+    """`inline`: for a page, which brings background, fonts and namespaces, and whose policy forbids styles."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -325,7 +304,6 @@ def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -
 
 
 def to_png(figure: Figure) -> bytes:
-    """The figure in pixels, on white."""
     file = io.BytesIO()
     with _lay_out(figure):
         figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None}, facecolor=PAPER)
@@ -334,10 +312,7 @@ def to_png(figure: Figure) -> bytes:
 
 @contextmanager
 def _lay_out(figure: Figure) -> Iterator[None]:
-    """Laid out once, because a second layout starts from the first and differs.
-
-    A letter that the font lacks is measured as a box; the reader's own font draws it.
-    """
+    """Laid out once, because a second layout starts from the first and differs."""
     with apply_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         layout = figure.get_layout_engine()
@@ -348,7 +323,6 @@ def _lay_out(figure: Figure) -> Iterator[None]:
 
 
 def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
-    """Drop what nobody sees, and say the rest in short."""
     for child in list(parent):
         child.tag = child.tag.rpartition("}")[2]
         _clean_svg(child, used)
@@ -365,7 +339,12 @@ def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
 def _shorten_attributes(one: ElementTree.Element, used: set[str]) -> None:
     """Styles as attributes, no ids that nobody refers to, and two digits of a number are enough."""
     found = {name.rpartition("}")[2]: value for name, value in one.attrib.items()}
-    found |= _split_style(found.pop("style", ""))
+    parts = (part.partition(":") for part in found.pop("style", "").split(";") if part.strip())
+    style = {name.strip(): value.strip() for name, _, value in parts}
+    style.pop("font-family", None)  # the fonts are those of the page or of the whole file
+    if short := _FONT.match(style.pop("font", "")):  # older versions write all in one
+        style |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
+    found |= {name: value.removesuffix("px") for name, value in style.items()}
     if found.get("id") not in used:
         found.pop("id", None)
     if re.match(r"rotate\(-?0 ", found.get("transform", "")):
@@ -374,13 +353,3 @@ def _shorten_attributes(one: ElementTree.Element, used: set[str]) -> None:
         found[name] = " ".join(_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", found[name]).split())
     one.attrib.clear()
     one.attrib |= found
-
-
-def _split_style(text: str) -> dict[str, str]:
-    """A style as attributes; the fonts are those of the page or of the whole file."""
-    pairs = (part.partition(":") for part in text.split(";") if part.strip())
-    found = {name.strip(): value.strip() for name, _, value in pairs}
-    found.pop("font-family", None)
-    if short := _FONT.match(found.pop("font", "")):  # older versions write all in one
-        found |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
-    return {name: value.removesuffix("px") for name, value in found.items()}

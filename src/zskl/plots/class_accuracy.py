@@ -18,13 +18,9 @@ from zskl.protocols import single_class_note
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+WHAT = "accuracies of single classes"
 REMEDY = "run the method again with this version, on data with two unseen classes or more"
 MOST = 20  # bars; of more classes the worst and the best halves of that
-
-
-def read_class_accuracy(record: Record) -> Mapping[str, float] | None:
-    """Class → accuracy of the zero-shot protocol; None where a record does not hold single classes."""
-    return record.zsl.per_class or None
 
 
 class ClassAccuracyDisplay(RecordDisplay):
@@ -90,7 +86,7 @@ class ClassAccuracyDisplay(RecordDisplay):
     @classmethod
     def _read(cls, records: Sequence[Record]) -> Self:
         found: dict[str, list[float]] = {}
-        for one in read_required(records, read_class_accuracy, "accuracies of single classes", REMEDY):
+        for one in read_required(records, lambda record: record.zsl.per_class or None, WHAT, REMEDY):
             for name, value in one.items():
                 found.setdefault(name, []).append(value)
         means = {name: statistics.mean(values) for name, values in found.items()}
@@ -99,7 +95,6 @@ class ClassAccuracyDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         (worst, low), *_ = pairs = list(self.accuracy.items())
         best, high = pairs[-1]
         span = f"from {100 * low:.1f} % ({worst}) to {100 * high:.1f} % ({best})"

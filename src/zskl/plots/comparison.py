@@ -106,7 +106,6 @@ class ComparisonDisplay(Display):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         tops = {name: int(np.nanargmax(one)) for name, one in zip(self.names, self.means, strict=True)}
         words = (
             f"{name} is highest for {self.methods[top]} with {one[top]:.1f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,22 +24,15 @@ LETTERS = 22  # of a class in a pair
 SPOKEN = 5  # confusions in the description
 
 
-class Confusion(NamedTuple):
-    """Shares of the rows of a class that got an answer, NaN where unknown."""
-
-    shares: NDArray[np.float64]
-    classes: list[str]
-    answers: list[str]
-
-
-def read_confusion(record: Record) -> Confusion | None:
+def read_confusion(record: Record) -> ConfusionDisplay | None:
     """Of the zero-shot protocol; None where a record holds no wrong answers."""
-    return _confusion_matrix(record.zsl.mistaken, record.zsl.per_class) if record.zsl.mistaken else None
+    found = record.zsl
+    return ConfusionDisplay(*_confusion_matrix(found.mistaken, found.per_class)) if found.mistaken else None
 
 
 def _confusion_matrix(
     mistaken: Mapping[Any, Sequence[Sequence[Any]]], right: Mapping[Any, float], complete: bool = False
-) -> Confusion:
+) -> tuple[NDArray[np.float64], list[str], list[str]]:
     """Records hold at most three wrong answers of a class; a share that is not there is 0 only if all answers are."""
     classes = list(mistaken)
     others = dict.fromkeys(answer for wrong in mistaken.values() for answer, _ in wrong if answer not in mistaken)
@@ -51,7 +44,7 @@ def _confusion_matrix(
         shares[i, i] = right.get(name, np.nan)
         for answer, share in mistaken[name]:
             shares[i, answers.index(answer)] = share
-    return Confusion(shares, [str(name) for name in classes], [str(name) for name in answers])
+    return shares, [str(name) for name in classes], [str(name) for name in answers]
 
 
 class ConfusionDisplay(RecordDisplay):
@@ -125,7 +118,7 @@ class ConfusionDisplay(RecordDisplay):
     @classmethod
     def _read(cls, records: Sequence[Record]) -> Self:
         (found,) = read_required(records[:1], read_confusion, "wrong answers", "run the method again with this version")
-        return cls(*found)
+        return cls(found.shares, found.classes, found.answers)
 
     @property
     def pairs(self) -> list[tuple[str, str, float]]:
@@ -139,7 +132,6 @@ class ConfusionDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         pairs = self.pairs[:SPOKEN]
         return "; ".join(f"{true} taken for {answer}: {100 * share:.1f} %" for true, answer, share in pairs) or "none"
 

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 MANY = 40  # points from which a line is drawn with its running mean
 WINDOW = 15  # points of a running mean
-Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objective
 
 
-def read_objective(record: Record) -> Course | None:
-    """The course of training in a record, or None where its method is not trained by iterations."""
+def read_objective(record: Record) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     found = record.convergence
     return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
 
@@ -137,7 +135,6 @@ class ConvergenceDisplay(LinesDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         courses = zip(self.names, self.steps, self.values, strict=True)
         return "; ".join(
             f"{name} from {float(line[0]):.3g} to {float(line[-1]):.3g} in {int(steps[-1])} steps"
@@ -146,7 +143,9 @@ class ConvergenceDisplay(LinesDisplay):
 
     def _draw(self, ax: Axes) -> None:
         looks = _style.line_styles(self.ranks)
-        values = [_to_relative(one) for one in self.values] if self.relative else self.values
+        values = self.values
+        if self.relative:
+            values = [100 * (one - one.min()) / (float(np.ptp(one)) or 1.0) for one in values]
         self.lines_ = []
         for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
             if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
@@ -165,10 +164,3 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
     mean: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)
     return mean
-
-
-def _to_relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """100 at the highest value, 0 at the lowest."""
-    span = float(np.ptp(values))
-    found: NDArray[np.float64] = 100 * (values - values.min()) / (span or 1.0)
-    return found

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 AXIS = "column of W"
 
 
-def read_gram(record: Record) -> NDArray[np.float64] | None:
-    """The matrix of a record, or None where its method has no W."""
-    return np.array(record.gram, np.float64) if record.gram else None
-
-
 class GramDisplay(RecordDisplay):
     """Cosines between the first columns of the projection W.
 
@@ -80,7 +75,7 @@ class GramDisplay(RecordDisplay):
 
     @classmethod
     def _read(cls, records: Sequence[Record]) -> Self:
-        (found,) = read_required(records[:1], read_gram, "Gram matrix", "run a kernel method")
+        (found,) = read_required(records[:1], lambda record: record.gram or None, "Gram matrix", "run a kernel method")
         return cls(found, names=records[0].gram_names)
 
     @property
@@ -90,7 +85,6 @@ class GramDisplay(RecordDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         most = self._off_diagonal().max(initial=0.0)
         average = f"{self.mean_off_diagonal:.2f} on average, in size"
         return f"Cosines between columns of W; off the diagonal {most:.2f} at most, and {average}"

@@ -153,7 +153,6 @@ class ReliabilityDisplay(LinesDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         ends = "; ".join(
             f"{name} from {100 * float(line[0]):.1f} to {100 * float(line[-1]):.1f} %"
             for name, line in zip(self.names, self.accuracy, strict=True)

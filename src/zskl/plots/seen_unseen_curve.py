@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,24 +21,15 @@ Point = tuple[float, float]  # accuracy of unseen, of seen classes
 Path = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-class Curves(NamedTuple):
-    """What the display takes from one record; fractions."""
-
-    path: Path
-    plain: Point | None
-    calibrated: Point | None
-    calibrated_path: Path | None  # where the calibrated model is another one
-
-
-def read_curve(record: Record) -> Curves | None:
-    """The curves and points of a record, or None where it holds no curve."""
+def read_curve(record: Record) -> tuple[Path, Point | None, Point | None, Path | None] | None:
+    """Curve, plain and calibrated point, and the curve of the calibrated model where that is another one."""
     plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
     curves = (plain.curve, after.curve)
     path, other = (None if one is None else (np.asarray(one.unseen), np.asarray(one.seen)) for one in curves)
     if path is None:
         return None
     same = other is None or all(np.array_equal(mine, theirs) for mine, theirs in zip(path, other, strict=True))
-    return Curves(path, _curve_point(plain), _curve_point(after), None if same else other)
+    return path, _curve_point(plain), _curve_point(after), None if same else other
 
 
 def _curve_point(part: Generalised | protocols.Result) -> Point | None:
@@ -176,7 +167,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         words = []
         for name, *points in zip(self.names, self.plain, self.calibrated, strict=True):
             places = [

@@ -53,7 +53,6 @@ class Sensitivity:
 
 
 def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> Sensitivity:
-    """Over the records of all seeds of one method."""
     curves = [record.curves[setting] for record in records]
     values = list(curves[0].values)
     pairs, diverged = [], []
@@ -150,14 +149,12 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def _read(cls, records: Sequence[SensitivityCurves], setting: str) -> Self:
-        """The display of these records, not drawn yet."""
         found = read_sensitivity(records, setting)
         apart = {"validation_deviation": found.validation_deviation, "test_deviation": found.test_deviation}
         return cls(found.values, found.validation, found.test, setting=setting, chosen=found.chosen, **apart)
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         tops = {name: int(np.nanargmax(side)) for name, side in self.sides.items() if not np.isnan(side).all()}
         return "; ".join(
             f"{name} is highest at {self.values[top]:g} with {100 * self.sides[name][top]:.1f} %"
@@ -199,8 +196,3 @@ class SensitivityDisplay(Display):
         shown = [value for value in values if low * 0.999 <= value <= high * 1.001]
         zero = [math.log10(low) - 0.5] if self.values[0] == 0 else []
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
-
-
-def make_display(records: Sequence[SensitivityCurves], setting: str) -> SensitivityDisplay:
-    """The display of these records, not drawn yet."""
-    return SensitivityDisplay._read(records, setting)

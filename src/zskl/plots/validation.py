@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from zskl.experiments.record import Record
 from zskl.plots import _style
@@ -23,18 +22,7 @@ SCORINGS = ("zsl", "gzsl")  # in the order in which a record holds them
 FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The best score over all other settings, for the values of two; NaN where all diverged."""
-
-    settings: tuple[str, str]  # up, across; "" where there is only one
-    rows: list[Any]
-    columns: list[Any]
-    scores: NDArray[np.float64]
-    chosen: tuple[int, int] | None
-
-
-def read_grid(record: Record, scoring: str) -> Grid | None:
+def read_grid(record: Record, scoring: str) -> ValidationGridDisplay | None:
     """None where a record holds no grid, this scoring chose nothing, or no numeric setting varies."""
     table, choice = record.tune.table, dict(record.tune.choices.items()).get(scoring)
     if table is None or not table.rows or not table.names or choice is None:
@@ -62,7 +50,7 @@ def read_grid(record: Record, scoring: str) -> Grid | None:
     chosen = None
     if setting.get(across) in columns and (i is None or setting.get(up) in sides):
         chosen = (0 if i is None else sides.index(setting[up]), columns.index(setting[across]))
-    return Grid((up, across), sides, columns, scores, chosen)
+    return ValidationGridDisplay(scores, sides, columns, settings=(up, across), chosen=chosen)
 
 
 def _best_score(scores: Iterable[float | None]) -> float:
@@ -144,7 +132,6 @@ class ValidationGridDisplay(Display):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         low, high = 100 * np.nanmin(self.scores), 100 * np.nanmax(self.scores)
         return f"From {low:.1f} to {high:.1f} % over {' and '.join(name for name in self.settings if name)}"
 
@@ -242,7 +229,6 @@ class ValidationTestDisplay(Display):
 
     @property
     def description(self) -> str:
-        """What the figure shows, in words."""
         words = []
         for name, x, y in zip(self.names, self.validation, self.test, strict=True):
             known = len(x) > 1 and x.std() > 0 and y.std() > 0

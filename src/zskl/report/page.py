@@ -18,16 +18,7 @@ from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
 from zskl.plots._style import remove_unprintable
 from zskl.report import sections
-from zskl.report.sections import (
-    Case,
-    Fold,
-    Problem,
-    Section,
-    compare_command,
-    group_problems,
-    report_command,
-    run_commands,
-)
+from zskl.report.sections import Case, Problem, Section, compare_command, report_command, run_commands
 from zskl.version import __version__
 
 METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
@@ -69,7 +60,7 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     if not found:
         raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
-    here = group_problems(found, table)
+    here = sections.group_problems(found, table)
     shown = [*sections.protocol_tables(table), *sections.difference_tables(compare.compare(found, differences=True))]
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
     commands = [*run_commands(found, out), compare_command(runs), report_command(runs)]
@@ -127,7 +118,7 @@ def _problem_section(problem: Problem) -> Section:
     return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(problem.records))
 
 
-def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
+def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
     figures = [
         *sections.class_accuracy_figure(problem, case),
         *sections.confusion_figures(problem, case),
@@ -137,7 +128,7 @@ def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
     listed = sections.attribute_table(problem, case)
     if not figures and not listed:
         return None
-    return Fold(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown)
+    return Section(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown=shown)
 
 
 def _digest(text: str) -> str:

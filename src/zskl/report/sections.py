@@ -7,33 +7,18 @@ import io
 import json
 import shlex
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from zskl import plots
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
 from zskl.experiments.record import Record, Setting, unpack_answers
-from zskl.plots import (
-    ClassAccuracyDisplay,
-    ConfusionDisplay,
-    ConvergenceDisplay,
-    GramDisplay,
-    ReliabilityDisplay,
-    SeenUnseenCurveDisplay,
-    ValidationGridDisplay,
-    _style,
-    class_accuracy,
-    confusion,
-    convergence,
-    gram,
-    reliability,
-    seen_unseen_curve,
-    validation,
-)
+from zskl.plots import _style
 from zskl.plots._base import Display
 
 
@@ -91,7 +76,6 @@ class Cell:
 
     @classmethod
     def of_number(cls, value: float | None, form: str = ".1f") -> Cell:
-        """Empty where there is none."""
         return cls("") if value is None else cls(f"{value:{form}}", value)
 
 
@@ -108,21 +92,16 @@ class Table:
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether each column holds numbers."""
         return [any(row[k].value is not None for row in self.rows) for k in range(len(self.columns))]
 
     @property
     def csv(self) -> str:
-        if self.data is not None:
-            return self.data
         rows = [[cell.text if cell.value is None else cell.value for cell in row] for row in self.rows]
-        return to_csv_text(self.columns, rows)
+        return to_csv_text(self.columns, rows) if self.data is None else self.data
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, what it says, the numbers behind it, and the command that made them."""
-
     name: str
     title: str
     svg: str
@@ -132,27 +111,17 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """What is shown of one method; `shown` without a click."""
-
-    name: str
-    title: str
-    figures: Sequence[Figure]
-    tables: Sequence[Table]
-    shown: bool
-
-
-@dataclass(frozen=True)
 class Section:
-    """Figures, then tables, then a fold for each method, then the commands behind all of them."""
+    """Figures, then tables, then a fold for each method, `shown` without a click, then the commands behind them."""
 
     name: str
     title: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     words: Sequence[str] = ()
-    folds: Sequence[Fold] = ()
+    folds: Sequence[Section] = ()
     commands: Sequence[str] = ()
+    shown: bool = True
 
 
 def make_figure(
@@ -164,7 +133,6 @@ def make_figure(
     rows: Sequence[Sequence[object]],
     records: Sequence[Record],
 ) -> Figure:
-    """A display that has been drawn, with the numbers in it and the records that they are from."""
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
     return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
 
@@ -235,7 +203,6 @@ class Problem:
 
 
 def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
-    """In the order of the comparison."""
     by_labels: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
         by_labels.setdefault(row_labels(record), []).append(record)
@@ -259,7 +226,7 @@ def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
 
 
 def _case_name(row: Row, rivals: Sequence[Row]) -> str:
-    """The method, and what else is needed to tell the row from others of the method."""
+    """The method, and what else is needed to tell the row from others of it."""
     twins = [other for other in rivals if other.labels["method"] == row.labels["method"]]
     differing = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
     extra = [row.labels[label] or "defaults" for label in differing]
@@ -302,7 +269,6 @@ def _overview_sentence(found: Sequence[Problem]) -> str:
 
 
 def _choice_paragraph(problem: Problem) -> str:
-    """How settings were chosen, what calibration brought, and what may be compared."""
     words = [_choice_sentence(problem), *_calibration_sentence(problem)]
     if len(problem.cases) > 1:
         tuned = any(case.first.tune.scoring for case in problem.cases)
@@ -363,9 +329,8 @@ PROTOCOLS = {
 STAGES = ("search", "calibrate", "fit", "evaluate")
 
 
-def protocol_tables(table: Comparison) -> list[Table]:
+def protocol_tables(table: Comparison) -> Iterator[Table]:
     """Per cent, mean over seeds with its interval; the best of each dataset bold."""
-    made = []
     for name, (title, wanted) in PROTOCOLS.items():
         figures = tuple(figure for figure in wanted if figure in table.figures)
         if not figures:
@@ -383,20 +348,19 @@ def protocol_tables(table: Comparison) -> list[Table]:
             )
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
-        made.append(_comparison_table(name, title, part, "%", note))
-    _, given = table.split()
+        yield _comparison_table(name, title, part, "%", note)
+    given = table.split()[1]
     if given is None:
-        return made
+        return
     note = (
         "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
         "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
         "†: the model did not adapt, and its figure is that of the table above."
     )
-    return [*made, _comparison_table("given", "After examples or unlabelled rows", given, "%", note)]
+    yield _comparison_table("given", "After examples or unlabelled rows", given, "%", note)
 
 
 def difference_tables(table: Comparison) -> list[Table]:
-    """Of each figure from the highest of its dataset, where records say how certain that is."""
     if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
         return []
     note = (
@@ -421,7 +385,6 @@ def _comparison_table(name: str, title: str, part: Comparison, unit: str, note: 
 
 
 def time_table(problems: Sequence[Problem]) -> Table:
-    """Seconds of each stage, mean over seeds."""
     rows = []
     for problem in problems:
         for case in problem.cases:
@@ -438,7 +401,6 @@ def time_table(problems: Sequence[Problem]) -> Table:
 
 
 def source_table(problems: Sequence[Problem]) -> Table:
-    """What data, how many rows, which seeds and versions."""
     rows = []
     for problem in problems:
         mine = problem.records
@@ -466,14 +428,13 @@ def source_table(problems: Sequence[Problem]) -> Table:
 PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
-def curve_figure(problem: Problem) -> list[Figure]:
-    """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
-    cases = problem.with_field(seen_unseen_curve.read_curve, "calibrated H", "H")
+def curve_figure(problem: Problem) -> Iterator[Figure]:
+    cases = problem.with_field(plots.seen_unseen_curve.read_curve, "calibrated H", "H")
     if not cases:
-        return []
+        return
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
-    display = SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
+    display = plots.SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
     note = "Hollow: plain predictions."
     if any(record.gzsl_calibrated is not None for record in first):
         note += (
@@ -485,11 +446,10 @@ def curve_figure(problem: Problem) -> list[Figure]:
     rows = [[case.name, case.first.seed, *row] for case in cases for row in _curve_numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
-    return [make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)]
+    yield make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)
 
 
 def _curve_numbers(record: Record) -> list[list[object]]:
-    """All that is drawn of a record: curve and point, plain and calibrated."""
     rows: list[list[object]] = []
     for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
         if part is None:
@@ -502,16 +462,14 @@ def _curve_numbers(record: Record) -> list[list[object]]:
     return rows
 
 
-def confidence_figures(problem: Problem) -> list[Figure]:
-    """Accuracy of the rows answered when answers below a probability are withheld, one figure per protocol."""
-    made = []
+def confidence_figures(problem: Problem) -> Iterator[Figure]:
     for protocol, word in PROTOCOL_NAMES.items():
-        cases = problem.with_field(partial(reliability.read_reliability, protocol=protocol), "calibrated H", "H")
+        cases = problem.with_field(partial(plots.reliability.read_reliability, protocol=protocol), "calibrated H", "H")
         if not cases:
             continue
         first = [case.first for case in cases]
         names, ranks = [case.name for case in cases], [case.rank for case in cases]
-        display = ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
+        display = plots.ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
         if not any(len(np.unique(share)) > 1 for share in display.answered):
             continue  # all rows are answered at every threshold, or none
         title = f"Confidence, {word} protocol on {problem.name}"
@@ -525,8 +483,7 @@ def confidence_figures(problem: Problem) -> list[Figure]:
         ]
         columns = ["method", "seed", "threshold", "answered", "accuracy"]
         name = f"confidence-{protocol}-{problem.address}"
-        made.append(make_figure(name, title, display, note + _first_seed(cases), columns, rows, first))
-    return made
+        yield make_figure(name, title, display, note + _first_seed(cases), columns, rows, first)
 
 
 def _first_seed(cases: list[Case]) -> str:
@@ -534,15 +491,15 @@ def _first_seed(cases: list[Case]) -> str:
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
 
 
-def objective_figure(problem: Problem) -> list[Figure]:
+def objective_figure(problem: Problem) -> Iterator[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(convergence.read_objective, "zero-shot")
+    cases = problem.with_field(plots.convergence.read_objective, "zero-shot")
     if not cases:
-        return []
+        return
     first = [case.first for case in cases]
     names, ranks = [case.name for case in cases], [case.rank for case in cases]
     several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
-    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
+    display = plots.ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
     note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
     if several:
         note += (
@@ -555,11 +512,10 @@ def objective_figure(problem: Problem) -> list[Figure]:
         for step, value in zip(steps, values, strict=True)
     ]
     title, columns = f"Convergence on {problem.name}", ["method", "seed", "iteration", "objective"]
-    return [make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
+    yield make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)
 
 
 def calibration_error_table(problem: Problem) -> list[Table]:
-    """How far probabilities are from the share of right answers."""
     rows = []
     for case in problem.cases:
         for protocol, word in PROTOCOL_NAMES.items():
@@ -583,7 +539,6 @@ SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
 
 
 def choice_table(problem: Problem) -> list[Table]:
-    """What validation chose: a row per method, seed and scoring."""
     rows = []
     for case in problem.cases:
         for record in case.records:
@@ -625,14 +580,11 @@ def describe_setting(setting: Setting) -> str:
 # Figures and tables of one method: its grid, its classes, its projection
 
 
-def grid_figures(problem: Problem, case: Case) -> list[Figure]:
-    """The grid as a heat map for each scoring that chose, if the case holds its scores."""
-    made = []
+def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
     for place, (scoring, word) in enumerate(SCORINGS.items()):
-        table = case.first.tune.table
-        if table is None or validation.read_grid(case.first, scoring) is None:
+        table, display = case.first.tune.table, plots.validation.read_grid(case.first, scoring)
+        if table is None or display is None:
             continue
-        display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
         title = f"Validation grid on {problem.name}, {word}"
         note = (
             f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
@@ -641,33 +593,28 @@ def grid_figures(problem: Problem, case: Case) -> list[Figure]:
         settings = len(table.names)
         rows = [[*row[:settings], row[settings + place]] for row in table.rows]
         name = f"grid-{scoring}-{problem.place(case)}"
-        made.append(make_figure(name, title, display, note, [*table.names, word], rows, [case.first]))
-    return made
+        yield make_figure(name, title, display.plot(), note, [*table.names, word], rows, [case.first])
 
 
-def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
-    """Zero-shot accuracy of each unseen class, worst first, mean over seeds."""
-    records = [record for record in case.records if class_accuracy.read_class_accuracy(record)]
+def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
+    records = [record for record in case.records if record.zsl.per_class]
     if not records:
-        return []
-    display = ClassAccuracyDisplay.from_records(records)
+        return
+    display = plots.ClassAccuracyDisplay.from_records(records)
     title = f"Zero-shot accuracy of each unseen class of {problem.name}"
     seeds, chance = len(case.records), 100 * display.chance
     note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
     rows = list(display.accuracy.items())
     name = f"classes-{problem.place(case)}"
-    return [make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)]
+    yield make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)
 
 
-def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
-    """Classes and their wrong answers in both protocols: a matrix of few classes, the largest shares of many."""
-    made = []
-    if confusion.read_confusion(case.first) is not None:
-        display = ConfusionDisplay.from_records([case.first])
+def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
+    if (display := plots.confusion.read_confusion(case.first)) is not None:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
-        right = class_accuracy.read_class_accuracy(case.first) or {}
-        made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, source, right, case))
+        name, right = f"confusion-{problem.place(case)}", case.first.zsl.per_class
+        yield _confusion_figure(name, title, display.plot(), source, right, case)
     found = read_generalised_answers(case.first)
     if found is not None:
         title = f"Confusion among all classes of {problem.name}"
@@ -675,29 +622,24 @@ def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
         source = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
         right = {name: float(found.shares[k, k]) for k, name in enumerate(found.classes)}
         name = f"confusion-all-{problem.place(case)}"
-        made.append(_confusion_figure(name, title, found.plot(), source, right, case))
-    return made
+        yield _confusion_figure(name, title, found.plot(), source, right, case)
 
 
 def _confusion_figure(
-    name: str, title: str, display: ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
+    name: str, title: str, display: plots.ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
 ) -> Figure:
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"
     else:
-        drawn = min(confusion.PAIRS, len(display.pairs))
+        drawn = min(plots.confusion.PAIRS, len(display.pairs))
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
     rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
     columns = ["true class", "answer", "share"]
     return make_figure(name, title, display, f"{note}. {source}", columns, rows, [case.first])
 
 
-def read_generalised_answers(record: Record) -> ConfusionDisplay | None:
-    """Shares of the rows of each class that got each answer, unseen classes marked by ○; not drawn yet.
-
-    They are of the calibrated result if there is one, and None where a record does not hold what each row was answered.
-    Rows lie class by class, in the order of `per_class`; unseen classes are those of the zero-shot result.
-    """
+def read_generalised_answers(record: Record) -> plots.ConfusionDisplay | None:
+    """Of the calibrated result if there is one, unseen classes marked by ○; None where answers are lacking."""
     part = record.gzsl if record.gzsl_calibrated is None else record.gzsl_calibrated
     if part.answers is None or part.answers.seen is None or record.class_rows is None or not part.per_class:
         return None
@@ -714,15 +656,15 @@ def read_generalised_answers(record: Record) -> ConfusionDisplay | None:
         answers = unpack_answers(packed, int(sizes.sum()))
         if answers.max(initial=0) > len(names):
             return None
+        # Rows lie class by class, in the order of `per_class`.
         for name, own in zip(mine, np.split(answers, np.cumsum(sizes)[:-1]), strict=True):
             answered = np.where(own == 0, place[name], own - 1)  # 0 stands for the right answer
             shares[place[name]] = np.bincount(answered, minlength=len(names)) / len(own)
     marked = [f"○ {name}" if name in unseen else name for name in names]
-    return ConfusionDisplay(shares, marked[: len(tested)], marked)
+    return plots.ConfusionDisplay(shares, marked[: len(tested)], marked)
 
 
 def attribute_table(problem: Problem, case: Case) -> list[Table]:
-    """The attributes that rows of an unseen class show most, after the projection."""
     found = case.first.attributes
     if not found:
         return []
@@ -737,14 +679,13 @@ def attribute_table(problem: Problem, case: Case) -> list[Table]:
     return [Table(f"attributes-{problem.place(case)}", title, columns, rows, note)]
 
 
-def gram_figure(problem: Problem, case: Case) -> list[Figure]:
-    """Cosines between the first columns of W."""
-    if gram.read_gram(case.first) is None:
-        return []
-    display = GramDisplay.from_records([case.first])
+def gram_figure(problem: Problem, case: Case) -> Iterator[Figure]:
+    if not case.first.gram:
+        return
+    display = plots.GramDisplay.from_records([case.first])
     title = f"Gram matrix of {case.name} on {problem.name}"
     note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
     size, names = range(len(display.gram)), display.columns
     rows = [[names[i], names[j], float(display.gram[i, j])] for i in size for j in size]
     name = f"gram-{problem.place(case)}"
-    return [make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])]
+    yield make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])

@@ -20,7 +20,6 @@ from zskl.serve.classes import ClassRegistry
 from zskl.serve.errors import Refusal
 from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.predictions import PredictionHandler
-from zskl.serve.responses import error_response, handle_errors, json_response
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 from zskl.version import __version__
@@ -53,7 +52,6 @@ class SendQueue:
         self._left: dict[asyncio.Timeout, int] = {}  # bytes of each answer, the longest wait first
 
     async def send(self, body: bytes, more: bool, send: Send) -> None:
-        """Send a body, or a part of it with `more` to come."""
         if len(body) <= CHUNK_BYTES:
             await send({"type": "http.response.body", "body": body, "more_body": more})
             return
@@ -84,7 +82,6 @@ class SendQueue:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -107,13 +104,7 @@ def page_origin(address: str) -> str:
 
 
 class GuardMiddleware:
-    """Checks each request before the application sees it, and adds headers to each answer.
-
-    Without a token only names of this machine are answered, so that no page on the web can reach the service under
-    another name. With a token, everything but the page needs it. Requests from a page of another origin are always
-    refused; `public` is the address of our own page behind a proxy. Bodies are counted as they arrive, answers go out
-    in chunks. HEAD is answered wherever GET is.
-    """
+    """Checks each request before the application sees it, and adds headers to each answer."""
 
     def __init__(
         self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits, public: str | None = None
@@ -150,13 +141,14 @@ class GuardMiddleware:
         except Refusal as refusal:
             if not started:
                 headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
-                reply = json_response({"error": refusal.sentence}, refusal.status, headers)
+                reply = responses.json_response({"error": refusal.sentence}, refusal.status, headers)
                 await reply(scope, receive, send_with_headers)
         except SlowClient:
             return  # the server closes the connection, because the answer is not whole
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
+        # or a page on the web could reach the service under another name of this machine
         if self._token is None and _strip_port(host) not in self._hosts:
             names = ", ".join(sorted(self._hosts))
             raise Refusal(421, f"the request is for the host {host[:60]!r}: this service answers to {names}")
@@ -205,11 +197,7 @@ def _strip_port(host: str) -> str:
 
 
 class SyncMiddleware:
-    """Lets requests see what any worker has acknowledged before they began.
-
-    If another worker has changed the classes, one request takes that over first, and the others wait for it. If the
-    file cannot be read, the answer is 503, never stale data.
-    """
+    """Lets requests see what any worker has acknowledged before they began."""
 
     def __init__(self, app: ASGIApp, classes: ClassRegistry) -> None:
         self._app, self._classes, self._lock = app, classes, asyncio.Lock()
@@ -243,24 +231,23 @@ register_url_convertor("classname", _ClassName())
 
 
 class Application(FastAPI):
-    """FastAPI's, but for predictions without options in their address: these go straight to their handler, because
-    finding their route takes FastAPI as long as answering them."""
+    """FastAPI's, but for predictions without options in their address, which go straight to their handler."""
 
     predictions: PredictionHandler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # finding their route takes FastAPI as long as answering them
         if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != PREDICT_REQUEST:
             await super().__call__(scope, receive, send)
             return
         try:
             reply = await self.predictions.answer(Request(scope, receive), PredictionOptions())
         except Exception as error:
-            reply = error_response(error)
+            reply = responses.error_response(error)
         await reply(scope, receive, send)
 
 
 def build_app(service: Service) -> Application:
-    """The application of a service."""
     app = Application(
         title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
     )
@@ -268,13 +255,10 @@ def build_app(service: Service) -> Application:
     app.predictions = PredictionHandler(service, concurrency)
     routes.add_page_routes(app)
     routes.add_model_routes(app, service)
-    routes.add_example_routes(app, service, concurrency)  # before classes, whose names may have anything in them
-    routes.add_class_routes(app, service)
-    routes.add_predict_routes(app, app.predictions)
-    routes.add_row_routes(app, service, concurrency)
-    routes.add_diagnostic_routes(app, service)
-    routes.add_description_routes(app, service, concurrency)
+    # examples come before classes, whose names may have anything in them
     routes.add_teaching_routes(app, service, concurrency)
-    handle_errors(app)
+    routes.add_class_routes(app, service, concurrency)
+    routes.add_row_routes(app, service, concurrency, app.predictions)
+    responses.handle_errors(app)
     responses.describe_api(app)
     return app

@@ -24,7 +24,7 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
-from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line, deleted_class_line
+from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model
 from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
@@ -62,8 +62,7 @@ def _to_texts(labels: NDArray[Any]) -> NDArray[np.object_]:
 
 @dataclass(frozen=True, eq=False)
 class ClassDescription:
-    """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
-    its vector. `version` is that of the first snapshot with this description."""
+    """A description (p,), by attributes or a `sentence`. `version` is that of the first snapshot with it."""
 
     attributes: Attributes
     defaulted: list[str]
@@ -77,11 +76,7 @@ class ClassDescription:
 
 
 class ClassSnapshot:
-    """The classes at one moment. It never changes, so a request sees the same classes from beginning to end.
-
-    `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
-    `version` grows with every change. `model` has learned what was `taught`.
-    """
+    """The classes at one moment. It never changes, so a request sees the same classes from beginning to end."""
 
     def __init__(
         self,
@@ -111,7 +106,6 @@ class ClassSnapshot:
         return name if name in self.kinds else self._names.get(normalise_name(name), normalise_name(name))
 
     def find_class(self, name: str) -> str:
-        """The same; refused if there is no such class."""
         name = self.resolve_name(name)
         if name not in self.kinds:
             raise unknown_class(name, self.kinds, 404)
@@ -127,7 +121,6 @@ class ClassSnapshot:
             raise Refusal(412, f"class {quote(name)} {what}, you saw version {since}: look at it again, then change it")
 
     def check_examples_unchanged(self, name: str, since: int | None) -> None:
-        """The same for the examples of a class."""
         last = self.taught.versions.get(name, 0)
         if since is not None and (since > self.version or last > since):
             changed = f"the examples of {quote(name)} were changed in version {last}, you saw version {since}"
@@ -149,7 +142,6 @@ class ClassSnapshot:
 
 
 def normalise_name(name: str) -> str:
-    """A name whose accents are part of their letters (NFC)."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -160,7 +152,6 @@ def _make_panel(
     names: Mapping[str, str],
     candidates: tuple[str, ...] | None,
 ) -> CandidateScorer:
-    """All classes, or these of them, ready to be scored."""
     if candidates is not None:
         candidates = tuple(name if name in kinds else names.get(normalise_name(name), name) for name in candidates)
         if len(set(candidates)) < len(candidates):
@@ -188,12 +179,10 @@ class ClassRegistry:
 
     @property
     def is_stale(self) -> bool:
-        """Whether another worker has changed the classes since this snapshot."""
         # not since the file was read: that may have happened while its snapshot is still being made
         return self._file is not None and self._file.has_changed_since(self.snapshot.version)
 
     def sync(self) -> None:
-        """Take over what other workers have changed."""
         with self._lock:
             if self._file is not None and self.is_stale:
                 with self._file.lock():
@@ -209,7 +198,6 @@ class ClassRegistry:
                 self._lock.release()
 
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
-        """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
         if sentence is None:
             if attributes is None:
                 raise Refusal(422, "attributes is missing")
@@ -236,8 +224,7 @@ class ClassRegistry:
         since: int | None = None,
         sentence: str | None = None,
     ) -> tuple[ClassSnapshot, str, bool]:
-        """Describe a class, `again` if there may be one of this name: the new snapshot, the class's name in it, and
-        whether the name is new. `since` is the version that was looked at."""
+        """Describe a class, `again` if it may exist → the new snapshot, its name there, whether the name is new."""
         name = self.snapshot.resolve_name(name)
         self._check_name(name)
         new = self.describe(attributes, sentence)
@@ -259,17 +246,13 @@ class ClassRegistry:
             return self.apply_change(added, taught, class_line(name, new.attributes, sentence)), name, kind is None
 
     def delete(self, name: str, since: int | None = None) -> ClassSnapshot:
-        """Forget an added class. `since` is the version that was looked at."""
         with self.lock_for_change() as snapshot:
             name = snapshot.resolve_name(name)
             snapshot.check_unchanged(name, since)
-            kind = snapshot.kinds.get(name)
-            if kind is None:
-                raise unknown_class(name, snapshot.kinds, 404)
-            if kind != "added":
+            if snapshot.kinds[snapshot.find_class(name)] != "added":
                 raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in snapshot.added.items() if other != name}
-            return self.apply_change(rest, snapshot.taught.without_class(name), deleted_class_line(name))
+            return self.apply_change(rest, snapshot.taught.without_class(name), class_line(name, None))
 
     @contextmanager
     def lock_for_change(self) -> Iterator[ClassSnapshot]:
@@ -313,13 +296,11 @@ class ClassRegistry:
             raise Refusal(422, f"the class name {quote(name, 30)} has {len(name)} letters: expected at most {most}")
 
     def _refresh(self, file: ClassStore) -> None:
-        """Take over what the file says now."""
         if file.version != self.snapshot.version:
             self.snapshot = self._load(file, self.snapshot.added)
 
     def _load(self, file: ClassStore, known: Mapping[str, ClassDescription]) -> ClassSnapshot:
-        """The snapshot of what the file says, with the descriptions that are `known` already. What does not fit this
-        model is refused."""
+        """The snapshot of what the file says, with the descriptions that are `known` already."""
         found = {}
         try:
             check_teaching_fits(self.model, file.taught)

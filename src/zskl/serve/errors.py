@@ -19,7 +19,6 @@ class Refusal(Exception):
 
 
 def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
-    """The refusal of a name that no class has."""
     near = suggest(name, names) if len(names) <= MAX_COMPARED_NAMES and len(name) <= MAX_COMPARED_LETTERS else ""
     return Refusal(status, f"no class is called {quote(name)}{near}: GET /classes lists all classes")
 

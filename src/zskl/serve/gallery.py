@@ -72,7 +72,6 @@ class PictureFiles:
 
     @property
     def key(self) -> str:
-        """The folder's files and when they were changed last."""
         found = sorted(self._files.items())
         return f"{[(row, str(path), path.stat().st_mtime_ns) for row, path in found if path.exists()]}"
 
@@ -106,7 +105,6 @@ RowPictures: TypeAlias = PictureFiles | DrawnPictures
 def load_pictures(
     data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None
 ) -> RowPictures | None:
-    """Pictures of the rows of a dataset: those in `folder`, if you name one. Letters and digits are drawn."""
     if folder is not None:
         return load_picture_folder(folder, len(data.X), names)
     if data.name.partition(":")[0] == "letters" and data.source == letters.SOURCE:
@@ -192,10 +190,10 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
 
 
 def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether a description (p,) rules out each class: all its signatures differ in a given attribute by more than
-    half of its range. Rows of such a class may fit what is described, but they fit their own class better."""
+    """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
     low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
     apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
+    # rows of the other classes may fit what is described, but they fit their own class better
     alike = set(table.labels[~apart].tolist())
     return np.array([label not in alike for label in classes.tolist()])
 
@@ -242,12 +240,10 @@ class LoadedRows:
 
     @cached_property
     def class_sizes(self) -> Counter[str]:
-        """Class → number of its rows."""
         return Counter(self.labels.tolist())
 
     @cached_property
     def first_pictured(self) -> dict[str, int]:
-        """Class → the first of its rows that has a picture."""
         rows = np.flatnonzero(self.pictured)
         labels, first = np.unique(self.labels[rows], return_index=True)
         return {str(label): int(rows[place]) for label, place in zip(labels, first, strict=True)}
@@ -264,18 +260,9 @@ class LoadedRows:
             return np.empty((len(self.X), 0), np.float32)
         return to_numpy(self._projected.scores(None, self.model.classes_))
 
-    def _project_taught(self, snapshot: ClassSnapshot) -> tuple[ProjectedRows, Scores]:
-        """The same two for the model of a snapshot; those of the latest are kept."""
-        if self._latest is None or self._latest[0] != snapshot.version:
-            projected = self._projected.with_model(snapshot.model)
-            known = to_numpy(projected.scores(None, self.model.classes_)) if self._known.shape[1] else self._known
-            self._latest = snapshot.version, projected, known
-        return self._latest[1:]
-
     def rank(
         self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
-        """The rows that a description (p,) fits best, best first."""
         rows = self._select_rows(wanted.part, wanted.pictures)
         if not len(rows):
             return []
@@ -287,7 +274,6 @@ class LoadedRows:
     def best_rows(
         self, snapshot: ClassSnapshot, labels: Sequence[str], scores: NDArray[Any], count: int
     ) -> dict[str, list[schemas.Row]]:
-        """The rows of each class that score best, those with pictures before others."""
         order = np.lexsort((-scores, ~self.pictured))
         found: dict[str, list[schemas.Row]] = {label: [] for label in labels}
         for row in order[np.isin(self.labels[order], labels)].tolist():
@@ -299,14 +285,17 @@ class LoadedRows:
     def score_rows(
         self, vector: Vector, given: Mask, snapshot: ClassSnapshot | None = None, label: str | None = None
     ) -> NDArray[Any]:
-        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out. What was
-        taught about the class `label` counts, too."""
+        """(n,) how well a description (p,), with what was taught about `label`, fits each row, less its rivals."""
         label = None if label is None or snapshot is None else snapshot.resolve_name(label)
         learned = snapshot is not None and label is not None and snapshot.taught.mentions(label)
         with self._lock:  # the first one to ask projects, the others wait
             projected, known = self._projected, self._known
             if learned and snapshot is not None:
-                projected, known = self._project_taught(snapshot)
+                if self._latest is None or self._latest[0] != snapshot.version:
+                    projected = projected.with_model(snapshot.model)
+                    known = to_numpy(projected.scores(None, self.model.classes_)) if known.shape[1] else known
+                    self._latest = snapshot.version, projected, known
+                _, projected, known = self._latest
         scores = self._score_vector(projected, vector, label if learned else None)
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
@@ -327,7 +316,6 @@ class LoadedRows:
         return int(np.count_nonzero(scores > best + tie))
 
     def has_rival_scores(self, snapshot: ClassSnapshot) -> bool:
-        """Whether the scores of its classes are computed."""
         return self._rivals is not None and self._rivals[0][0] == snapshot.version
 
     def _best_rival_scores(self, snapshot: ClassSnapshot, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
@@ -364,7 +352,6 @@ class LoadedRows:
         return rows[self.pictured[rows]] if pictures else rows
 
     def choose_rows_to_label(self, snapshot: ClassSnapshot, count: int, pictures: bool) -> schemas.RowsToLabel:
-        """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
         rows = self.unlabelled_rows("all", snapshot, pictures)
         if not len(rows) or len(snapshot.kinds) < 2:
             return {"version": snapshot.version, "rows": []}
@@ -390,13 +377,11 @@ class LoadedRows:
         pictures: bool,
         around: int | None = None,
     ) -> schemas.RowList:
-        """Some rows, all or of a class or part, from `start` or on the page `around` a row; and how many there are."""
         rows = self._select_rows(part, pictures)
-        if label is not None and label not in self.class_sizes:
-            label = snapshot.resolve_name(label)
-        if label is not None and label not in snapshot.kinds and label not in self.class_sizes:
-            raise unknown_class(label, [*snapshot.kinds, *self.class_sizes])
         if label is not None:
+            label = label if label in self.class_sizes else snapshot.resolve_name(label)
+            if label not in snapshot.kinds and label not in self.class_sizes:
+                raise unknown_class(label, [*snapshot.kinds, *self.class_sizes])
             rows = rows[self.labels[rows] == label]
         if around is not None:
             places = np.flatnonzero(rows == around)
@@ -417,9 +402,8 @@ class LoadedRows:
     def nearest_rows(
         self, snapshot: ClassSnapshot, X: Features, classes: Sequence[Sequence[str]], count: int, own: list[int] | None
     ) -> list[list[schemas.NearestRows]]:
-        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first, by the
-        Euclidean distance between features as the model scales them. `own` are the numbers of the rows themselves,
-        which are left out; where they are not known, a row with the same features is taken for it."""
+        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows but its `own`, nearest
+        first, by the Euclidean distance between features as the model scales them."""
         scaling = getattr(self.model, "feature_scaling_", None)
 
         def scaled(rows: NDArray[Any]) -> Vector:
@@ -434,6 +418,7 @@ class LoadedRows:
         def nearest(x: Vector, name: str, mine: int | None) -> list[schemas.NearRow]:
             places, rows = known[name]
             distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
+            # where its number is not known, a row with the same features is taken for it
             itself = distances <= SAME_ROW * np.sqrt((x**2).sum()) if mine is None else places == mine
             order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
             return [{**self.describe_row(snapshot, int(places[k])), "distance": float(distances[k])} for k in order]
@@ -445,7 +430,6 @@ class LoadedRows:
         ]
 
     def read_picture(self, row: int) -> tuple[bytes, str]:
-        """The bytes of a row's picture, and their media type."""
         if self.pictures is None or not self.pictures.has(row):
             raise Refusal(404, f"there is no picture of row {row}")
         try:
@@ -454,30 +438,20 @@ class LoadedRows:
             raise Refusal(404, f"the picture of row {row} cannot be read any more") from None
 
     def check_rows(self, rows: list[int]) -> list[int]:
-        """Numbers of rows. A number without a row is refused."""
         wrong = next((row for row in rows if not 0 <= row < len(self.X)), None)
         if wrong is not None:
             raise Refusal(422, f"there is no row {wrong}: the data have {len(self.X)} rows, counted from 0")
         return rows
 
     def features(self, rows: list[int]) -> Features:
-        """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
     def describe_row(self, snapshot: ClassSnapshot, row: int) -> schemas.Row:
-        """What there is to know of a row."""
-        label = self.labels[row]
-        return {
-            "row": row,
-            "class": label,
-            "kind": snapshot.kinds.get(label),
-            "part": self.parts[row] or None,
-            "id": None if self.names is None else self.names[row],
-            "picture": bool(self.pictured[row]),
-        }
+        label, part, picture = self.labels[row], self.parts[row] or None, bool(self.pictured[row])
+        kind, name = snapshot.kinds.get(label), None if self.names is None else self.names[row]
+        return {"row": row, "class": label, "kind": kind, "part": part, "id": name, "picture": picture}
 
     def _select_rows(self, part: str | None, pictures: bool) -> RowNumbers:
-        """The rows of a part, or only those of them with a picture."""
         if part is not None and part not in self.data.parts:
             raise Refusal(422, f"the data have no part {quote(part)}: they have {list_values(self.data.parts)}")
         rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
@@ -485,7 +459,6 @@ class LoadedRows:
 
 
 def _add_unnamed(table: SignatureTable, vector: Vector) -> SignatureTable:
-    """A table with one more class, of this description (p,)."""
     labels = np.array([*table.labels, UNNAMED], dtype=object)
     return SignatureTable(labels, np.vstack([table.matrix, vector]), table.names)
 
@@ -508,15 +481,9 @@ def _model_columns(data: Dataset, model: ZeroShotClassifier) -> Scores:
     return data.X
 
 
-# Classes that fit a description
-
-
 def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector, given: Mask) -> tuple[Vector, Vector]:
-    """How far each class agrees (c, m) with the m given attributes of a description (p,), and its values of these.
-
-    A class agrees by 1 − |its value − the given value| / (range over all classes); one with several descriptions as its
-    best one does.
-    """
+    """(c, m) 1 − |value − given value| / range of each class, for the m given attributes of a description (p,); and
+    (c, m) the values. Of several descriptions of a class, the best one counts."""
     names, matrix = list(snapshot.kinds), snapshot.table.matrix[:, given]
     each = np.clip(1 - np.abs(matrix - vector[given]) / words.spread[given], 0.0, 1.0)
     place = {name: k for k, name in enumerate(names)}
@@ -552,10 +519,7 @@ def fit_reasons(
 
 
 class ClassMap:
-    """The classes of one model as points of a plane: those that are described alike are near each other.
-
-    The plane is that of the model's own classes, so nothing moves when a class is added. The latest map is kept.
-    """
+    """The classes of one model as points of a plane: those that are described alike are near each other."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -563,7 +527,6 @@ class ClassMap:
         self._last: schemas.MapOfClasses | None = None
 
     def draw(self, snapshot: ClassSnapshot) -> schemas.MapOfClasses:
-        """The place of each class, and the classes most like it."""
         if len(snapshot.kinds) > MAX_MAP_CLASSES:
             most = f"a map shows {MAX_MAP_CLASSES} at most"
             raise Refusal(409, f"there are {len(snapshot.kinds)} classes: {most}, see GET /classes")
@@ -571,6 +534,7 @@ class ClassMap:
             if self._last is not None and self._last["version"] == snapshot.version:
                 return self._last
             vectors = scaled_classes(snapshot.model.signature_scaling_, snapshot.table)
+            # that of the model's own classes, so that nothing moves when a class is added
             if self._plane is None:
                 self._plane = Plane(vectors[[kind != "added" for kind in snapshot.kinds.values()]])
             places = self._plane.project(vectors).tolist()
@@ -605,8 +569,7 @@ class Plane:
 
     def project(self, vectors: Vector) -> Vector:
         """(n, 2) of any rows (n, p)."""
-        found: Vector = (vectors - self._mean) @ self._directions
-        return found
+        return np.asarray((vectors - self._mean) @ self._directions)
 
 
 def scaled_classes(scaling: Any, table: SignatureTable) -> Vector:
@@ -625,8 +588,7 @@ def scaled_classes(scaling: Any, table: SignatureTable) -> Vector:
 
 
 class AttributeDifferences:
-    """Attributes in which the classes of a table differ: by the size of the difference if all attributes are from 0 to
-    1, otherwise as a part of the range of each attribute, so that units do not matter."""
+    """Attributes in which classes differ, as a part of their range; if all are from 0 to 1, by the plain difference."""
 
     def __init__(self, words: Vocabulary, table: SignatureTable) -> None:
         self._names = words.names
@@ -675,12 +637,10 @@ class Diagnostics:
         self._mixed = bool(self._seen.any() and not self._seen.all())
 
     def balance(self) -> schemas.Balance:
-        """Accuracy on seen and unseen classes, by the constant subtracted from scores of seen classes."""
         with self._lock:  # the first request computes, the others wait
             return self._balance
 
     def confusion(self) -> schemas.Confusion:
-        """For each class of the model with test rows: how many are recognised, and what the others are taken for."""
         with self._lock:
             return self._confusion
 
@@ -711,23 +671,17 @@ class Diagnostics:
         rows = Counter(true.tolist())
         differences = AttributeDifferences(self._words, self._model.signature_table_)
 
-        def accuracy(name: str, seen: bool) -> schemas.ClassAccuracy:
-            return {
-                "class": name,
-                "kind": "seen" if seen else "unseen",
-                "rows": rows[name],
-                "accuracy": right[name],
-                "wrong": [
-                    {"class": other, "share": part, "differ": differences.between(name, other)}
-                    for other, part in wrong[name]
-                ],
-            }
-
-        classes = zip(self._names.tolist(), self._seen.tolist(), strict=True)
-        return {
-            "classes": [accuracy(name, seen) for name, seen in classes if name in rows],
-            "pairs": most_mistaken_pairs(true, predicted, differences),
-        }
+        found: list[schemas.ClassAccuracy] = []
+        for name, seen in zip(self._names.tolist(), self._seen.tolist(), strict=True):
+            if name not in rows:
+                continue
+            mistakes: list[schemas.Mistake] = [
+                {"class": other, "share": part, "differ": differences.between(name, other)}
+                for other, part in wrong[name]
+            ]
+            kind: schemas.Kind = "seen" if seen else "unseen"
+            found.append({"class": name, "kind": kind, "rows": rows[name], "accuracy": right[name], "wrong": mistakes})
+        return {"classes": found, "pairs": most_mistaken_pairs(true, predicted, differences)}
 
     @cached_property
     def _scored_rows(self) -> tuple[Labels, NDArray[np.float32]]:

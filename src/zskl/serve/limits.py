@@ -20,36 +20,24 @@ MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send t
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a service.
-
-    `body_bytes` of a body, `rows` of a prediction, `explained_rows` with an explanation, `name_length` letters of a
-    class name, `classes` that may be added, `examples` that may be given. Also of a prediction: `values`, rows times
-    features; `json_values`, the same in JSON, which takes many times the memory; and `answers`, rows times the classes
-    listed for each.
-    A body of at most `small` bytes is read and answered at once. Larger ones queue, so that few of them are in memory.
-    `seconds` is how long a client may take to send its body; a large one gets another second per megabyte.
-    """
-
     body_bytes: int = 256 << 20
     rows: int = 100_000
     explained_rows: int = 1000
     name_length: int = 200
     classes: int = 10_000
     examples: int = 2000
-    values: int = 1 << 26
-    json_values: int = 5_000_000
-    answers: int = 1_000_000
-    small: int = 1 << 20
-    seconds: float = 60.0
+    values: int = 1 << 26  # rows times features
+    json_values: int = 5_000_000  # the same in JSON, which takes many times the memory
+    answers: int = 1_000_000  # rows times the classes listed for each
+    small: int = 1 << 20  # bytes of a body that is answered at once; larger ones queue, so that few are in memory
+    seconds: float = 60.0  # for a body to arrive; a large one gets another second per megabyte
 
 
 class ConcurrencyLimits:
-    """Four queues. `work` on a core; `bodies` that arrive or are in memory, and `photos`; `answers` not read yet.
+    """Four queues. `work` on a core; `bodies` that arrive or are in memory, and `photos`; `answers` not read yet."""
 
-    No core waits for a slow client: a body is read before its request queues for `work`, and an answer is sent after
-    it has left that queue. To avoid deadlocks, take several queues in the order bodies, answers, work.
-    """
-
+    # No core waits for a slow client: a body is read before its request queues for `work`, and an answer is sent after
+    # it has left that queue. To avoid deadlocks, take several queues in the order bodies, answers, work.
     def __init__(self) -> None:
         most = MAX_WORK, MAX_LARGE_BODIES, MAX_LARGE_BODIES, MAX_PHOTOS
         self.work, self.bodies, self.answers, self.photos = map(asyncio.Semaphore, most)

@@ -35,7 +35,6 @@ Rows: TypeAlias = Features | list[int]  # rows of features, or numbers of loaded
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
 def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
-    """The answer for checked rows X (n, d) and checked options."""
     if options.against is not None:
         options = options.model_copy(update={"against": snapshot.resolve_name(options.against)})
     panel = snapshot.panel(None if options.candidates is None else tuple(options.candidates))
@@ -52,9 +51,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
     temperatures = snapshot.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     if options.reject is not None and temperature is None:
-        raise Refusal(
-            422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
-        )
+        why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
+        raise Refusal(422, why)
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -62,9 +60,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
             scores = scores.astype(np.float64)
         scores = calibrate_scores(scores, panel.seen, constant)
         if not np.isfinite(scores).all():
-            raise Refusal(
-                422, "these features, or a class, are so large that no score can be computed: check their scale"
-            )
+            why = "these features, or a class, are so large that no score can be computed: check their scale"
+            raise Refusal(422, why)
         order, values = top_columns(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = np.full(order.shape, None)
         if temperature is not None:
@@ -91,8 +88,7 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
 
 
 def encode_answers(parts: Iterable[Predictions]) -> bytes:
-    """The JSON of the answers for parts of the rows, as one answer. Of a part only its JSON is kept: as Python's
-    objects, a large answer would take many times the memory."""
+    # of a part only its JSON is kept: as Python's objects, a large answer would take many times the memory
     predictions, features, about = bytearray(), bytearray(), b""
     for part in parts:
         about = to_json({name: part[name] for name in ("version", "calibration")})  # the same of all
@@ -130,20 +126,16 @@ class PendingRow:
 
 
 class Batcher:
-    """Scores single rows that wait at the same time together, by one product of matrices. No row waits for others to
-    come: what has arrived by the next turn of the event loop is a batch.
-
-    Rows wait in groups with the same options. `get_snapshot` gives the classes at the moment of scoring.
-    """
+    """Scores single rows that wait at the same time, with the same options, by one product of matrices."""
 
     def __init__(self, get_snapshot: Callable[[], ClassSnapshot]) -> None:
         self._get_snapshot = get_snapshot
         self._groups: dict[Hashable, list[PendingRow]] = {}
 
     async def predict_one(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
-        """The answer for a checked row (1, d), which lists so many classes and takes so many multiplications."""
         loop = asyncio.get_running_loop()
         one = PendingRow(row, options, _batch_size(listed, cost), loop.create_future())
+        # no row waits for others to come: what has arrived by the next turn of the event loop is a batch
         if not self._groups:
             loop.call_soon(self._score)
         key = tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
@@ -187,14 +179,11 @@ def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
 
 
 class PredictionHandler:
-    """Reads requests for predictions and answers them, a single row in a batch with others that wait."""
-
     def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
         self._service, self._concurrency = service, concurrency
         self._batcher = Batcher(lambda: service.snapshot)
 
     async def answer(self, request: Request, options: PredictionOptions) -> Response:
-        """The answer to a request with these options in its address."""
         service, concurrency = self._service, self._concurrency
         kind = requests.check_media_type(request, BODY_TYPES)
         if kind in requests.PHOTO:
@@ -258,14 +247,14 @@ def _row_features(service: Service, rows: Rows) -> Features:
 def _parse_request(
     service: Service, kind: str, body: bytearray, options: PredictionOptions
 ) -> tuple[Rows, PredictionOptions]:
-    """The rows and options that a body of any kind asks for, with the options of the address."""
     model, limits = service.classes.model, service.limits
     if kind in requests.NPY:
         return requests.rows_from_npy(body, model, limits), requests.check_prediction(options)
     if kind in requests.CSV:
         return requests.rows_from_csv(body, model, limits), requests.check_prediction(options)
     given = requests.parse_body(schemas.PredictionRequest, body, limits)
-    options = requests.check_prediction(requests.merge_options(options, given))
+    fields = given.model_fields_set.intersection(PredictionOptions.model_fields)
+    options = requests.check_prediction(options.model_copy(update={name: getattr(given, name) for name in fields}))
     if (given.rows is None) == (given.data_rows is None):
         raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
     if given.rows is not None:

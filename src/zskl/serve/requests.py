@@ -1,7 +1,4 @@
-"""What a request carries: options, and bodies of every media type → rows of features.
-
-Nothing in a body is trusted: sizes are checked before memory is used.
-"""
+"""What a request carries: options, and bodies → rows of features. Sizes are checked before memory is used."""
 
 from __future__ import annotations
 
@@ -52,21 +49,13 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
-    """The type of a request's body; another one than those allowed is refused."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in allowed:
         raise Refusal(415, f"the body is of type {quote(kind)}: send the header Content-Type: {' or '.join(allowed)}")
     return kind
 
 
-def merge_options(address: PredictionOptions, body: PredictionOptions) -> PredictionOptions:
-    """The options of a prediction. What a JSON body sets wins over the address."""
-    given = body.model_fields_set.intersection(PredictionOptions.model_fields)
-    return address.model_copy(update={name: getattr(body, name) for name in given}) if given else address
-
-
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
-    """Refuse options that contradict each other."""
     if options.against is not None and not options.explain:
         raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
     if options.raw and not options.explain:
@@ -77,7 +66,6 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
 
 
 def parse_if_match(request: Request) -> int | None:
-    """The version of the classes that the sender of a change has seen, from the header If-Match, if there is one."""
     given = request.headers.get("if-match")
     if given is None or given.strip() == "*":
         return None
@@ -119,7 +107,6 @@ def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
 def rows_from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
-    """Features from rows of numbers, in the order of the model's features or of the named `columns`."""
     places = None if columns is None else find_columns(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
@@ -132,7 +119,6 @@ def rows_from_lists(
 
 
 def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
-    """The place of each feature of the model among named columns; other columns are ignored."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise Refusal(422, "the model has no names for its features: leave out columns, and keep their order")
@@ -147,18 +133,16 @@ def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
 
 
 def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limits) -> None:
-    """Refuse features whose shape is not (n, d), or more of them than a request may have."""
     width = int(model.n_features_in_)
     if len(shape) != 2 or shape[1] != width:
         expected = f"the model takes rows of {width} numbers, (n, {width})"
         raise Refusal(422, f"the features have shape {quote(shape)}: {expected}")
-    if not 1 <= shape[0] <= limits.rows:
-        status = 413 if shape[0] > limits.rows else 422
-        rows = f"the request has {quote(shape[0])} rows"
-        raise Refusal(status, f"{rows}: expected 1 to {limits.rows}; send more rows in parts")
-    if shape[0] * width > limits.values:
-        size = f"{shape[0]} rows of {width} features"
-        raise Refusal(413, f"{size} are more than {limits.values} numbers: send rows in parts")
+    n = shape[0]
+    if not 1 <= n <= limits.rows:
+        status = 413 if n > limits.rows else 422
+        raise Refusal(status, f"the request has {quote(n)} rows: expected 1 to {limits.rows}; send more rows in parts")
+    if n * width > limits.values:
+        raise Refusal(413, f"{n} rows of {width} features are more than {limits.values} numbers: send rows in parts")
 
 
 def to_float32(X: NDArray[Any]) -> Features:
@@ -179,7 +163,6 @@ def to_float32(X: NDArray[Any]) -> Features:
 
 
 async def read_small_body(schema: type[Schema], request: Request, limits: Limits) -> Schema:
-    """A small JSON body."""
     check_media_type(request, JSON)
     body = bytearray()
     async for part in request.stream():
@@ -206,16 +189,11 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
 
 
 def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
-    """What pydantic found first, and how much more."""
-    errors = [error for error in errors if not _repeats_fault(error, errors)]
+    # what is neither a number nor true or false is found twice: once is enough
+    numbers = {(*error["loc"][:-1], "bool") for error in errors if error["loc"][-1:] == ("float",)}
+    errors = [error for error in errors if error["loc"] not in numbers]
     more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
     return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
-
-
-def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether another fault is about the same value: that it is neither a number, nor true or false."""
-    place = tuple(error["loc"])
-    return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
 
 
 def _explain_fault(error: Mapping[str, Any]) -> str:
@@ -234,8 +212,7 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
 
 
 def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
-    """Features from a CSV table. If its first line has a value that is not a number, it names the columns: the model's
-    features are then found by name, and other columns are left out. Without names the columns are the features."""
+    """Features from a CSV table, whose columns are found by name if its first line names them."""
     if max(map(body.count, DELIMITERS.encode())) + body.count(b"\n") > limits.json_values:
         raise Refusal(413, f"the table has more than {limits.json_values} values: send rows in parts, or a .npy file")
     try:
@@ -320,7 +297,6 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
 def load_photo_encoder(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
 ) -> PhotoEncoder | None:
-    """The network that you name; or the one that the model file or the data name, if it is installed."""
     found = find_backbone(wanted, data, model)
     if found is None:
         return None

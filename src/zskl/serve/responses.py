@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from zskl.serve import requests, schemas
+from zskl.serve import schemas
 from zskl.serve.errors import Refusal
 from zskl.serve.requests import explain_errors
 
@@ -42,27 +42,17 @@ STATUS_DESCRIPTIONS = {
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
-BODY_SCHEMAS = (
-    schemas.NewClass,
-    schemas.Description,
-    schemas.Wanted,
-    schemas.PredictionRequest,
-    schemas.Words,
-    schemas.Sought,
-    schemas.NewExample,
-    schemas.Unlabelled,
-)
+BODY_SCHEMAS = ("NewClass", "Description", "Wanted", "PredictionRequest", "Words", "Sought", "NewExample", "Unlabelled")
+TEXT = {"schema": {"type": "string"}}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 _REF = "#/components/schemas/{model}"
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer, as one of the types of `schemas` describes it."""
     return Response(to_json(content), status, headers, "application/json")
 
 
 def error_response(error: Exception) -> Response:
-    """The answer where a request ended in an error."""
     if isinstance(error, Refusal):
         return json_response({"error": error.sentence}, error.status)
     if isinstance(error, ClientDisconnect):
@@ -72,8 +62,6 @@ def error_response(error: Exception) -> Response:
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Turn every exception of the application into JSON with a sentence."""
-
     @app.exception_handler(Refusal)
     @app.exception_handler(ClientDisconnect)
     @app.exception_handler(Exception)
@@ -97,36 +85,25 @@ def handle_errors(app: FastAPI) -> None:
 
 
 def refusal_responses(*statuses: int) -> dict[str, Any]:
-    """Arguments of a route that may refuse with these statuses."""
     described = {status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
     return {"responses": described}
 
 
-def json_body(schema: str, *statuses: int, binary: Sequence[str] = (), created: bool = False) -> dict[str, Any]:
-    """Arguments of a route with a JSON body, or one of these `binary` media types."""
+def json_body(
+    schema: str, *statuses: int, binary: Sequence[str] = (), text: Sequence[str] = (), created: bool = False
+) -> dict[str, Any]:
+    """Arguments of a route with a JSON body, or one of these `binary` or `text` media types."""
     route = refusal_responses(*statuses)
     if created:
         route["responses"][201] = {"model": schemas.SavedClass, "description": "The class is new"}
-    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}, **dict.fromkeys(binary, BINARY)}
+    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
+    content |= dict.fromkeys(binary, BINARY) | dict.fromkeys(text, TEXT)
     return {**route, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
-
-
-def rows_body() -> dict[str, Any]:
-    """Arguments of the route that takes features, as JSON, .npy or CSV, or a photo."""
-    route = json_body("PredictionRequest", 409, 413, 415, 422, binary=(*requests.NPY, *requests.PHOTO))
-    route["openapi_extra"]["requestBody"]["content"] |= {kind: {"schema": {"type": "string"}} for kind in requests.CSV}
-    return route
-
-
-def picture_response() -> dict[str, Any]:
-    """Arguments of the route that answers with a picture."""
-    picture = {"description": "A picture", "content": {"image/*": BINARY}}
-    return {"responses": {200: picture, **refusal_responses(404, 409, 422)["responses"]}}
 
 
 def describe_api(app: FastAPI) -> None:
     """Add the schemas of bodies, the refusals of every route, and 422 as this service answers it."""
-    _, models = models_json_schema([(model, "validation") for model in BODY_SCHEMAS], ref_template=_REF)
+    _, models = models_json_schema([(getattr(schemas, name), "validation") for name in BODY_SCHEMAS], ref_template=_REF)
 
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -152,5 +129,5 @@ def describe_api(app: FastAPI) -> None:
 def _refusal_schema(status: int) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
     if status == 400:  # of what reads HTTP, which knows nothing of this service
-        content = {"text/plain": {"schema": {"type": "string"}}}
+        content = {"text/plain": TEXT}
     return {"description": STATUS_DESCRIPTIONS[status], "content": content}

@@ -14,7 +14,6 @@ from zskl.serve import requests, responses, schemas
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
 from zskl.serve.predictions import PredictionHandler
-from zskl.serve.requests import check_names, parse_if_match
 from zskl.serve.responses import json_response
 from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
@@ -26,8 +25,6 @@ PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"
 
 
 def add_model_routes(app: FastAPI, service: Service) -> None:
-    """The routes that say what is served."""
-
     @app.get("/health", response_model=schemas.Health)
     async def health() -> Response:
         """Whether the service is up."""
@@ -38,10 +35,25 @@ def add_model_routes(app: FastAPI, service: Service) -> None:
         """The model and its attributes, the loaded data, the limits of a request."""
         return json_response(service.describe_model())
 
+    @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
+    async def balance() -> Response:
+        """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
+        by."""
+        return json_response(await run_in_threadpool(service.diagnostics.balance))
 
-def add_class_routes(app: FastAPI, service: Service) -> None:
-    """The routes of classes."""
+    @app.get("/confusion", response_model=schemas.Confusion, **responses.refusal_responses(409))
+    async def confusion() -> Response:
+        """How well each class is recognised on test rows, among the classes of the model file, and which pairs are most
+        often taken for each other. To look at, not to choose by."""
+        return json_response(await run_in_threadpool(service.diagnostics.confusion))
 
+    @app.get("/map", response_model=schemas.MapOfClasses, **responses.refusal_responses(409))
+    async def map_of_classes() -> Response:
+        """All classes as points: those that are described alike are near each other."""
+        return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
+
+
+def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes", response_model=schemas.ClassList)
     async def list_classes() -> Response:
         """All classes: seen and unseen ones of the model file, and added ones."""
@@ -73,14 +85,14 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
         GET, only if nobody has changed the class since."""
-        since = parse_if_match(request)
+        since = requests.parse_if_match(request)
         described = await requests.read_small_body(schemas.Description, request, service.limits)
         return await save(name, described, again=True, since=since)
 
     @app.delete("/classes/{name:classname}", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
-        await run_in_threadpool(service.classes.delete, name, parse_if_match(request))
+        await run_in_threadpool(service.classes.delete, name, requests.parse_if_match(request))
         return Response(status_code=204)
 
     async def save(name: str, body: schemas.Description, again: bool, since: int | None) -> Response:
@@ -91,10 +103,27 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
         answer = schemas.SavedClass(name=name, kind="added", defaulted=defaulted, version=snapshot.version)
         return json_response(answer, 201 if new else 200, {"etag": f'"{snapshot.version}"'})
 
+    @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
+    async def understand(request: Request) -> Response:
+        """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
+        value of any class. `unknown` are words that name no attribute."""
+        given = await requests.read_small_body(schemas.Words, request, service.limits)
+        return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
 
-def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of examples."""
+    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
+    async def fits(request: Request) -> Response:
+        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
+        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
+        description would be as a class: how many rows it would win, and the class that it is most like."""
+        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
+        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
+        work = service.fitting_cost(len(described.vector))
+        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
+            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
+        return json_response(found)
 
+
+def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
     async def list_examples(name: str) -> Response:
         """The rows that were marked as right or wrong for a class here, the oldest first."""
@@ -111,8 +140,8 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         """Teach that a row is of a class, or with `right` false that it is not. The body is JSON with a loaded row or
         with features; or a photo, with `right` as a parameter of the address. A row counts once for a class. `If-Match`
         with the `ETag` of GET: only if nobody has changed the examples of this class since."""
-        check_names(request.query_params, ("right",))
-        since = parse_if_match(request)
+        requests.check_names(request.query_params, ("right",))
+        since = requests.parse_if_match(request)
         kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTO))
         check_can_learn(service.classes.model)
         row = data = None
@@ -140,13 +169,9 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
     @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
-        check_names(request.query_params, ("id",))
-        await run_in_threadpool(service.teaching.remove, name, id, parse_if_match(request))
+        requests.check_names(request.query_params, ("id",))
+        await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
         return Response(status_code=204)
-
-
-def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of unlabelled rows."""
 
     @app.get("/adapt", response_model=schemas.Verdict, **responses.refusal_responses(409))
     async def adaptation() -> Response:
@@ -173,38 +198,13 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
     ) -> Response:
         """The loaded rows whose labels would help the model most, the first one first: those that it is least sure of,
         and no two alike. Training rows and rows that were marked are left out."""
-        check_names(request.query_params, ("count", "pictures"))
+        requests.check_names(request.query_params, ("count", "pictures"))
         async with concurrency.work:
             choose = service.rows.choose_rows_to_label
             return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
 
 
-def add_description_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of descriptions: what their words mean, and which classes fit them."""
-
-    @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
-    async def understand(request: Request) -> Response:
-        """The attributes that a description in words names, with the value to give each; what it denies gets the lowest
-        value of any class. `unknown` are words that name no attribute."""
-        given = await requests.read_small_body(schemas.Words, request, service.limits)
-        return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
-
-    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
-    async def fits(request: Request) -> Response:
-        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
-        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
-        description would be as a class: how many rows it would win, and the class that it is most like."""
-        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
-        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
-        work = service.fitting_cost(len(described.vector))
-        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
-            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
-        return json_response(found)
-
-
-def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The routes of rows."""
-
+def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits, handler: PredictionHandler) -> None:
     @app.post("/rank", response_model=schemas.RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
         """The rows of the loaded data that fit a description best. The score is that of the description, less half the
@@ -228,53 +228,33 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         around: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     ) -> Response:
         """Rows of the loaded data: all, or those of one class or part; with `around`, the page on which that row is."""
-        check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
+        requests.check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
         return json_response(service.rows.list_rows(service.snapshot, start, count, label, part, pictures, around))
 
-    @app.get("/rows/{row}/picture", response_class=Response, **responses.picture_response())
+    shown = responses.refusal_responses(404, 409, 422)
+    shown["responses"][200] = {"description": "A picture", "content": {"image/*": responses.BINARY}}
+
+    @app.get("/rows/{row}/picture", response_class=Response, **shown)
     async def picture(row: int, request: Request, key: str | None = None) -> Response:
         """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
-        check_names(request.query_params, ("key",))
+        requests.check_names(request.query_params, ("key",))
         if key not in (None, service.rows.picture_key):
             raise Refusal(404, "this picture belonged to other data, which are not served any more: see GET /model")
         content, kind = await run_in_threadpool(service.rows.read_picture, row)
         kept = "no-store" if key is None else "private, max-age=3600"
         return Response(content, media_type=kind, headers={"cache-control": kept})
 
+    binary = (*requests.NPY, *requests.PHOTO)
+    body = responses.json_body("PredictionRequest", 409, 413, 415, 422, binary=binary, text=requests.CSV)
 
-def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
-    """The route of predictions."""
-
-    @app.post(PREDICT_PATH, response_model=schemas.Predictions, **responses.rows_body())
+    @app.post(PREDICT_PATH, response_model=schemas.Predictions, **body)
     async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
-        check_names(request.query_params, schemas.PredictionOptions.model_fields)
+        requests.check_names(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
 
 
-def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
-    """The routes of figures on test rows, and of the map."""
-
-    @app.get("/balance", response_model=schemas.Balance, **responses.refusal_responses(409))
-    async def balance() -> Response:
-        """Accuracy on seen and on unseen classes by the calibration constant, on test rows. To look at, not to choose
-        by."""
-        return json_response(await run_in_threadpool(service.diagnostics.balance))
-
-    @app.get("/confusion", response_model=schemas.Confusion, **responses.refusal_responses(409))
-    async def confusion() -> Response:
-        """How well each class is recognised on test rows, among the classes of the model file, and which pairs are most
-        often taken for each other. To look at, not to choose by."""
-        return json_response(await run_in_threadpool(service.diagnostics.confusion))
-
-    @app.get("/map", response_model=schemas.MapOfClasses, **responses.refusal_responses(409))
-    async def map_of_classes() -> Response:
-        """All classes as points: those that are described alike are near each other."""
-        return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
-
-
 def add_page_routes(app: FastAPI) -> None:
-    """The routes of the page. They are not part of the API's description."""
     # read once: a request can only name what is in here
     folder = resources.files("zskl.serve") / "page"
     found = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -35,11 +36,9 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import app, gallery, requests, store, vocabulary
 from zskl.serve.app import GuardMiddleware, SyncMiddleware, is_loopback, page_origin
 from zskl.serve.classes import name_classes_by_text
-from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service
-from zskl.serve.store import ClassStore
 
 __all__ = ["Address", "run_service"]
 
@@ -90,12 +89,10 @@ HEAD_TOO_LONG_RESPONSE = (
 
 
 def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """The same HTTP protocol, with connections that end if the head of a request is too long or too slow, or if nobody
-    reads the answer. uvicorn itself reads heads of any length, at any pace, and keeps an answer for ever.
+    """The same HTTP protocol, whose connections end if a head is too long or too slow, or nobody reads the answer."""
 
-    All bytes go on to `protocol`. A second parser beside it only says where heads and parts of bodies end.
-    """
-
+    # uvicorn reads heads of any length at any pace, and keeps an answer for ever. It still gets all bytes: the second
+    # parser only says where heads and parts of bodies end.
     class Connection(asyncio.Protocol):
         def __init__(self, **arguments: Any) -> None:
             self._protocol = protocol(**arguments)
@@ -190,8 +187,7 @@ class ConnectionCounts:
 
 
 class SharedServer(uvicorn.Server):
-    """A server that takes one connection at a time, and leaves the next one to a worker that has fewer. If that one is
-    too busy, it takes it after all. uvicorn's own takes all connections that wait, and one worker would keep them."""
+    """A server that takes one connection at a time, and leaves the next one to a worker that has fewer."""
 
     def __init__(self, config: uvicorn.Config, counts: ConnectionCounts, place: int) -> None:
         super().__init__(config)
@@ -201,6 +197,7 @@ class SharedServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         assert sockets is not None
+        # uvicorn itself would take all connections that wait, and one worker would keep them
         self._socket, self._loop = sockets[0], asyncio.get_running_loop()
         self._socket.setblocking(False)
         self._socket.listen(self.config.backlog)
@@ -238,19 +235,14 @@ class SharedServer(uvicorn.Server):
             return
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        task = self._loop.create_task(self._loop.connect_accepted_socket(self._make_protocol, connection))
+        make: Any = self.config.http_protocol_class
+        make = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        task = self._loop.create_task(self._loop.connect_accepted_socket(make, connection))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
 
-    def _make_protocol(self) -> asyncio.Protocol:
-        protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-        return protocol
-
 
 def bind_socket(address: Address) -> socket.socket:
-    """A socket at the address."""
     host, port = address.host, address.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family)
@@ -266,7 +258,6 @@ def bind_socket(address: Address) -> socket.socket:
 
 
 def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
-    """How uvicorn serves an application."""
     config = uvicorn.Config(
         app,
         http="httptools",
@@ -318,16 +309,13 @@ def serve_until_stopped(
 
 @dataclass
 class StopSignal:
-    """What signals have asked for: stop, and stop at once."""
-
     should_exit: bool = False
     force_exit: bool = False
 
 
 @contextmanager
 def stop_on_signals(server: uvicorn.Server | StopSignal) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests. If SIGHUP is
-    ignored, as under nohup, it stays so: then closing the terminal does not stop the service."""
+    """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests."""
     if threading.current_thread() is not threading.main_thread():  # Python handles signals only there
         yield
         return
@@ -337,6 +325,7 @@ def stop_on_signals(server: uvicorn.Server | StopSignal) -> Iterator[None]:
             server.force_exit = True
         server.should_exit = True
 
+    # SIGHUP stays ignored under nohup: then closing the terminal does not stop the service
     before = {
         number: signal.signal(number, stop)
         for number in STOP_SIGNALS
@@ -358,7 +347,6 @@ Work = Callable[[int, Announce, ShouldStop], None]  # serves in a place; announc
 
 
 def check_workers(count: int, device: str | None) -> None:
-    """Refuse several workers where they cannot be."""
     if count > 1 and (not hasattr(os, "fork") or sys.platform == "darwin"):  # fork is unsafe on macOS
         raise ValueError(
             f"--workers is {count}: on this system a service is one process, because a running process cannot be "
@@ -391,7 +379,6 @@ class Worker:
         self.error: str | None = None
 
     def read_messages(self) -> None:
-        """Take up what it has written."""
         with suppress(BlockingIOError):
             while part := os.read(self._pipe, 1 << 16):
                 self._buffer += part
@@ -403,28 +390,26 @@ class Worker:
     def exit_reason(self) -> str | None:
         """How it ended; None while it lives."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
+        # in this order: what it wrote last is not missed
+        self.read_messages()
         if not pid:
             return None
-        self.read_messages()
         os.close(self._pipe)
         code = os.waitstatus_to_exitcode(status)
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
     def send_signal(self, number: int) -> None:
-        """Send a signal."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
 
 class CrashCounter:
-    """When workers died lately."""
-
     def __init__(self, most: int = MAX_CRASHES, seconds: float = CRASH_SECONDS) -> None:
         self._most, self._seconds = most, seconds
         self._times: deque[float] = deque()
 
     def add(self, now: float) -> bool:
-        """Note a crash; whether it is one too many."""
+        """Whether this crash is one too many."""
         self._times.append(now)
         while self._times[0] < now - self._seconds:
             self._times.popleft()
@@ -434,14 +419,10 @@ class CrashCounter:
 def run_workers(
     count: int, work: Work, say: Callable[[str], object], maintain: Callable[[], object], close: Callable[[], object]
 ) -> None:
-    """Fork so many processes that do the work, replace those that die, and end them all on a signal. What they have to
-    say is said once all answer. `maintain` is called again and again meanwhile; `close` closes what this process holds
-    of the address.
-
-    This process runs no thread and computes nothing, so that a copy of it is as good as new.
-    """
+    """Fork so many processes that do the work, replace those that die, and end them all on a signal."""
     logging.basicConfig(format=LOG_FORMAT)
     stop = StopSignal()
+    # this process runs no thread and computes nothing, so that a copy of it is as good as new
     crew: list[Worker] = []
     with stop_on_signals(stop):
         try:
@@ -465,7 +446,6 @@ def _wait_until_ready(crew: list[Worker], stop: StopSignal) -> None:
     """Until all answer, or should stop. If one cannot start, none does."""
     while not stop.should_exit:
         for one in crew:
-            one.read_messages()
             how = one.exit_reason()
             if how is not None:
                 crew.remove(one)
@@ -478,7 +458,6 @@ def _wait_until_ready(crew: list[Worker], stop: StopSignal) -> None:
 def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
     for place, one in enumerate(list(crew)):
-        one.read_messages()
         how = one.exit_reason()
         if how is None:
             continue
@@ -494,7 +473,6 @@ def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> N
 
 
 def _stop_workers(crew: list[Worker], stop: StopSignal) -> None:
-    """Stop all, and wait: running requests get their time."""
     for one in crew:
         one.send_signal(signal.SIGTERM)
     forced, last = False, time.monotonic() + SHUTDOWN_SECONDS + EXTRA_SECONDS
@@ -597,17 +575,16 @@ def run_service(
         kept = kept or path.with_name(f"{path.name}.classes.jsonl")
 
     def serve(
-        open_file: Callable[[], ClassStore | None],
+        open_file: Callable[[], store.ClassStore | None],
         announce: Announce,
         should_stop: ShouldStop = lambda: False,
         make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
     ) -> None:
-        """Serve in this process until a signal stops it, or until it `should_stop`."""
         served, loaded = (model, data) if model is not None else build_demo()
         rows = None
         if loaded is not None:
             pictures = gallery.load_pictures(loaded, images, names)
-            rows = LoadedRows(loaded, name_classes_by_text(served), pictures, names)
+            rows = gallery.LoadedRows(loaded, name_classes_by_text(served), pictures, names)
         notes: list[str] = []  # said once the service is ready
         photos = requests.load_photo_encoder(backbone, loaded, served, notes.append)
         sentences = vocabulary.load_sentences(loaded, served)

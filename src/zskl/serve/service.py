@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
 from typing import cast
@@ -34,11 +35,7 @@ EXAMPLE_WORDS = (
 
 
 def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[schemas.Example]:
-    """A sentence that the page types for you, if there are words for one.
-
-    One of `SENTENCES` is taken if the model has attributes for most of its words. Otherwise one is made of what sets a
-    class apart that is new to the model. Only the class table is looked at.
-    """
+    """A sentence that the page types for you, if there are words for one."""
     for sentence in (*SENTENCES, _make_example(model, words)):
         found = words.find_named(sentence) if sentence else []
         if len(found) >= MIN_NAMED or (found and sentence not in SENTENCES):
@@ -72,14 +69,6 @@ def _describe_data(rows: LoadedRows) -> schemas.LoadedData:
     }
 
 
-def _can_explain(model: ZeroShotClassifier) -> bool:
-    try:
-        model._check_explainable()
-    except ValueError:
-        return False
-    return True
-
-
 def _plain_setting(value: object) -> JsonValue:
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -89,8 +78,7 @@ def _plain_setting(value: object) -> JsonValue:
 
 
 class Service:
-    """A model with its classes, which may be `kept` in a file, with `rows` if data were loaded, and with `examples` of
-    descriptions for the page. What needs data refuses a request without them."""
+    """A model with its classes, `kept` in a file or not. What needs `rows` of data refuses requests without them."""
 
     def __init__(
         self,
@@ -112,42 +100,39 @@ class Service:
 
     @property
     def snapshot(self) -> ClassSnapshot:
-        """The classes at this moment."""
         return self.classes.snapshot
 
     @property
     def rows(self) -> LoadedRows:
-        """The loaded data."""
         if self._rows is None:
             raise Refusal(409, "no data are loaded: start the service with --data to look at rows")
         return self._rows
 
     @property
     def photos(self) -> PhotoEncoder:
-        """What turns photos into features."""
         if self._photos is None:
-            raise Refusal(
-                409, "this service takes no photos: start it with --backbone and the network that embedded the data"
-            )
+            why = "this service takes no photos: start it with --backbone and the network that embedded the data"
+            raise Refusal(409, why)
         return self._photos
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """Figures on test rows of the loaded data."""
         return Diagnostics(self.rows, self.classes.words)
 
     def check_health(self) -> schemas.Health:
-        """GET /health."""
         uptime = time.monotonic() - self._began
         return {"status": "ok", "version": __version__, "classes": len(self.snapshot.kinds), "uptime": uptime}
 
     def describe_model(self) -> schemas.Model:
-        """GET /model."""
         snapshot, model, sentences = self.snapshot, self.classes.model, self.classes.sentences
         names = getattr(model, "feature_names_in_", None)
         kinds = list(snapshot.kinds.values())
         every = {**asdict(self.limits), "photo_bytes": MAX_PHOTO_BYTES}
         limits = {name: every[name] for name in schemas.RequestLimits.__annotations__}
+        explains = False
+        with suppress(ValueError):
+            model._check_explainable()
+            explains = True
         return {
             "file": self.name,
             "estimator": model.kind,
@@ -160,7 +145,7 @@ class Service:
             "added": kinds.count("added"),
             "calibration": float(snapshot.model.calibration_),
             "probabilities": model.temperatures_ is not None,
-            "explains": _can_explain(model),
+            "explains": explains,
             "teaches": can_learn(model),
             "data": None if self._rows is None else _describe_data(self._rows),
             "examples": self._examples,
@@ -181,7 +166,6 @@ class Service:
         return classes * self.ranking_cost(attributes)
 
     def find_fitting_classes(self, described: ClassDescription, sought: schemas.Sought) -> schemas.FittingClasses:
-        """POST /fits."""
         snapshot, words = self.snapshot, self.classes.words
         own = None if sought.replaces is None else snapshot.resolve_name(sought.replaces)
         if own is not None and snapshot.kinds.get(own) != "added":
@@ -216,24 +200,20 @@ class Service:
         return {"defaulted": described.defaulted, "wins": wins, "nearest": near, "classes": found}
 
     def list_examples(self, name: str) -> schemas.ExampleList:
-        """GET /classes/NAME/examples."""
         snapshot = self.snapshot
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
         right = sum(one.right for one in marked)
-        listed = [self.describe_example(one) for one in marked]
-        wrong = len(marked) - right
+        listed, wrong = [self.describe_example(one) for one in marked], len(marked) - right
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
-        """An example; its row only where the data that it is of are loaded."""
         here = self._rows is not None and one.row is not None and one.data == self._rows.data.fingerprint
         row = one.row if here else None
         pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])
         return {"id": one.id, "right": one.right, "row": row, "picture": pictured}
 
     def show_adaptation(self) -> schemas.Verdict:
-        """GET /adapt."""
         check_can_learn(self.classes.model)
         found = self.snapshot.taught.adaptation
         if found is not None:
@@ -241,7 +221,6 @@ class Service:
         return expected_gain(self.snapshot, len(self.rows.unlabelled_rows("all")), "all")
 
     def adapt(self, among: schemas.Among, force: bool) -> schemas.Verdict:
-        """POST /adapt, with the rows that may be of such classes."""
         check_can_learn(self.classes.model)
         rows = self.rows.unlabelled_rows(among)
         if not len(rows):
@@ -249,7 +228,6 @@ class Service:
         return self.teaching.adapt(self.rows.features(rows.tolist()), among, force)
 
     def list_classes(self) -> schemas.ClassList:
-        """GET /classes."""
         snapshot = self.snapshot
         listed: list[schemas.ListedClass] = []
         for name, kind in snapshot.kinds.items():

@@ -20,11 +20,11 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,12 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class MarkedExample:
-    """A row that somebody marked as right or wrong for a class. `features` (d,) are kept, so that no data are needed to
-    learn from it again. `row` is its number in data with the fingerprint `data`, if it is of any."""
+    """A row marked as right or wrong for a class; `row` is its number in data with the fingerprint `data`."""
 
     id: str
     label: str
     right: bool
-    features: NDArray[np.float32]
+    features: NDArray[np.float32]  # (d,) so that no data are needed to learn from it again
     row: int | None = None
     data: str | None = None
 
@@ -65,11 +64,7 @@ class Adaptation:
 
 @dataclass(frozen=True, eq=False)
 class TeachingState:
-    """What a service was taught since its model was fitted; never changes, so that a request sees one state.
-
-    `examples` in the order in which they came, and the `adaptation`. `versions` says in which version of the classes
-    the examples of a class were changed last.
-    """
+    """What a service was taught since its model was fitted; never changes, so that a request sees one state."""
 
     examples: tuple[MarkedExample, ...] = ()
     adaptation: Adaptation | None = None
@@ -79,11 +74,9 @@ class TeachingState:
         return bool(self.examples) or self.adaptation is not None
 
     def examples_of(self, name: str) -> list[MarkedExample]:
-        """The examples of a class."""
         return [one for one in self.examples if one.label == name]
 
     def mentions(self, name: str) -> bool:
-        """Whether something was taught about a class."""
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.examples_of(name)) or any(name in one.classes for one in adapted)
 
@@ -98,13 +91,11 @@ class TeachingState:
         return replace(self, versions={**self.versions, name: version})
 
     def without_examples(self, ids: Collection[str], version: int) -> TeachingState:
-        """Without some of the examples."""
         gone = [one.label for one in self.examples if one.id in ids]
         rest = tuple(one for one in self.examples if one.id not in ids)
         return replace(self, examples=rest, versions={**self.versions, **dict.fromkeys(gone, version)})
 
     def without_class(self, name: str) -> TeachingState:
-        """Without all that was taught about a class."""
         adaptation = self.adaptation
         if adaptation is not None:
             adaptation = replace(adaptation, kept=tuple(one.without(name) for one in adaptation.kept))
@@ -124,30 +115,23 @@ TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 }
 
 
-def class_line(name: str, attributes: Mapping[str, float], sentence: str | None = None) -> dict[str, Any]:
-    """The line of a new or changed class. A sentence keeps its attributes, too: reading them needs no encoder."""
+def class_line(name: str, attributes: Mapping[str, float] | None, sentence: str | None = None) -> dict[str, Any]:
+    """The line of a class; with None for attributes, of one that is deleted."""
+    # a sentence keeps its attributes, too: reading them needs no encoder
     described = {} if sentence is None else {"sentence": sentence}
-    return {"key": name, "deleted": False, "attributes": dict(attributes), **described}
-
-
-def deleted_class_line(name: str) -> dict[str, Any]:
-    """The line of a class that is deleted, with all that was taught about it."""
-    return {"key": name, "deleted": True, "attributes": {}}
+    return {"key": name, "deleted": attributes is None, "attributes": dict(attributes or {}), **described}
 
 
 def example_line(one: MarkedExample) -> dict[str, Any]:
-    """The line of a new example."""
     about = {"id": one.id, "class": one.label, "right": one.right, "row": one.row, "data": one.data}
     return {"key": EXAMPLE_KEY, **about, "features": _encode_numbers(one.features)}
 
 
 def forgotten_line(ids: Collection[str]) -> dict[str, Any]:
-    """The line of examples that are taken back."""
     return {"key": FORGOTTEN_KEY, "ids": list(ids)}
 
 
 def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
-    """The line of an adaptation, or of its end."""
     if adaptation is None:
         return {"key": ADAPTED_KEY, "kept": [], "told": None}
     kept = [
@@ -157,7 +141,6 @@ def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
 
 
 def is_valid_line(line: object) -> bool:
-    """Whether something read from JSON is a line of such a file."""
     if not isinstance(line, dict) or not isinstance(line.get("key"), str) or type(line.get("version", 0)) is not int:
         return False
     if line["key"] in TEACHING_FIELDS:
@@ -174,7 +157,6 @@ def is_valid_line(line: object) -> bool:
 
 
 def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> TeachingState:
-    """The state after what a line says, which makes this version of it."""
     if line["key"] == EXAMPLE_KEY:
         about = line["id"], line["class"], line["right"]
         example = MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"])
@@ -184,14 +166,13 @@ def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> Teac
         return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
     adaptation = None
     if line["told"] is not None:
-        adaptation = Adaptation(tuple(map(_read_adaptation, line["kept"])), line["told"])
+        kept = []
+        for part in line["kept"]:
+            classes, sums = list(part["classes"]), _decode_numbers(part["sums"])
+            width = len(sums) // max(len(classes), 1)
+            kept.append(KeptAdaptation(classes, sums.reshape(len(classes), width), dict(part["record"])))
+        adaptation = Adaptation(tuple(kept), line["told"])
     return replace(taught, adaptation=adaptation)
-
-
-def _read_adaptation(part: Line) -> KeptAdaptation:
-    classes = list(part["classes"])
-    sums = _decode_numbers(part["sums"])
-    return KeptAdaptation(classes, sums.reshape(len(classes), len(sums) // max(len(classes), 1)), dict(part["record"]))
 
 
 def _encode_numbers(numbers: NDArray[np.float32]) -> str:
@@ -206,9 +187,7 @@ def _decode_numbers(text: str) -> NDArray[np.float32]:
 
 
 class StoredClasses:
-    """What all lines together say. `classes` name → attributes; `sentences` those that were described by a sentence,
-    name → sentence; `taught` what was taught. `version` counts the changes, and `versions` says in which of them a
-    class was described last."""
+    """What all lines together say. `versions` says in which of all changes a class was described last."""
 
     def __init__(self) -> None:
         self.classes: dict[str, Mapping[str, float]] = {}
@@ -246,7 +225,6 @@ class StoredClasses:
         return self._lines > MAX_LINES_PER_ENTRY * needed or self._adaptations > MAX_LINES_PER_ENTRY
 
     def lines(self) -> list[dict[str, Any]]:
-        """The lines that say the same without what no longer holds."""
         described = [
             {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
             for name, given in self.classes.items()
@@ -289,8 +267,7 @@ class StoreError(OSError):
 
 
 def check_file(path: Path, handle: int, least: int) -> int | None:
-    """The size of the file that is open as `handle`, None if it was removed. Another file at this path, or one with
-    less than `least` bytes, is refused."""
+    """The size of the file open as `handle`, None if it was removed; another one, or one cut short, is refused."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -309,7 +286,6 @@ class FileWatcher:
         self._skip, self._logged = 0, ""
 
     def run(self, maintain: Callable[[], object]) -> None:
-        """Run it now, unless it failed a moment ago."""
         if self._skip:
             self._skip -= 1
             return
@@ -323,27 +299,29 @@ class FileWatcher:
 
 
 class ClassFile(StoredClasses):
-    """An open file that nobody else changes, and what its first `size` bytes say, or all. It is written again if most
-    lines are outdated, or if somebody has removed it."""
+    """An open file that nobody else changes, and what its first `size` bytes say, or all."""
 
     def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
         super().__init__()
         self._log, self.path = log, log.path
         self._size = os.fstat(log.handle).st_size if size is None else size
-        for line in run_folder.parse_lines(self._read_content(), log.path):
+        # by the handle: the file may have no name any more
+        with os.fdopen(os.dup(log.handle), "rb") as file:
+            file.seek(0)
+            content = file.read(self._size)
+        if len(content) < self._size:
+            raise StoreError(self.path, TRUNCATED)
+        for line in run_folder.parse_lines(content, log.path):
             self.read(line)
         self.compact()
 
     def has_changed_since(self, version: int) -> bool:
-        """Whether somebody else has changed it: nobody can."""
         return False
 
     def lock(self) -> AbstractContextManager[None]:
-        """Nobody else changes the file in this block."""
         return nullcontext()
 
     def write(self, line: Line) -> None:
-        """Add a line, with the next version."""
         self.maintain()
         line = {**line, "version": self.version + 1}
         self._log.append(line)
@@ -352,7 +330,6 @@ class ClassFile(StoredClasses):
         self.compact()
 
     def maintain(self) -> None:
-        """Write the file again, whole, if somebody has removed it."""
         if check_file(self.path, self._log.handle, self._size) is not None:
             return
         try:
@@ -362,7 +339,6 @@ class ClassFile(StoredClasses):
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
     def compact(self) -> None:
-        """Write the file again if most of its lines are outdated."""
         if self.is_wasteful:
             # the disk is full, or Windows replaces no open file: it stays long, but nothing in it is wrong
             with suppress(OSError):
@@ -377,26 +353,15 @@ class ClassFile(StoredClasses):
                 self._size = os.fstat(self._log.handle).st_size
                 self._lines, self._adaptations = len(current), int(self.taught.adaptation is not None)
 
-    def _read_content(self) -> bytes:
-        # by the handle: the file may have no name any more
-        with os.fdopen(os.dup(self._log.handle), "rb") as file:
-            file.seek(0)
-            content = file.read(self._size)
-        if len(content) < self._size:
-            raise StoreError(self.path, TRUNCATED)
-        return content
-
 
 @contextmanager
 def open_class_file(path: Path) -> Iterator[ClassFile]:
-    """The file of added classes, for one service at a time."""
     with lock_class_file(path) as log:
         yield ClassFile(log)
 
 
 @contextmanager
 def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
-    """The same, before its lines are read."""
     path = path.resolve()  # or a link would be replaced, not the file that it leads to
     with ExitStack() as stack:
         try:
@@ -429,56 +394,46 @@ def _check_lines(path: Path) -> None:
 
 class _SharedNumbers(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_uint64) for name in ("inode", "size", "version", "needs_compaction"))
-    inode: int
-    size: int
-    version: int
+    inode: int  # of the file of classes; 0 while it is replaced
+    size: int  # what follows these bytes was never acknowledged
+    version: int  # of the last change; set after `size`
     needs_compaction: bool
 
 
 class SharedState:
-    """Numbers in memory that all processes share which were forked after this was made, and a lock among them.
+    """Numbers in memory that all processes share which were forked after this was made, and a lock among them."""
 
-    `numbers.inode` says which file is the file of classes, 0 while it is replaced. Its first `size` bytes are changes
-    that are on the disk; what follows was never acknowledged. `version` is that of the last change, and set after
-    `size`. `needs_compaction` asks for a shorter file.
-    """
-
-    def __init__(self) -> None:
-        self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`); without a name, so none is left
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
         self.numbers = _SharedNumbers.from_buffer(mmap.mmap(-1, ctypes.sizeof(_SharedNumbers)))
 
     @contextmanager
     def lock(self, wait: bool = True) -> Iterator[None]:
-        """One process at a time; one that does not `wait` gets a BlockingIOError. The system frees the lock of a
-        process that is killed. Threads of one process need another lock among them."""
+        """One process at a time; one that does not `wait` gets a BlockingIOError."""
         if sys.platform == "win32":
             raise NotImplementedError
         import fcntl
 
-        fcntl.lockf(self._lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        # the system frees the lock of a process that is killed; threads of one process need another lock among them
+        fcntl.lockf(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         try:
             yield
         finally:
-            fcntl.lockf(self._lock, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        """Close what the lock is on."""
-        self._lock.close()
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 class SharedClassFile(StoredClasses):
-    """The file as one worker sees it. `handle` is the open file of the process that made the worker: so it can be read
-    even if somebody has removed it. This closes it when there is another one."""
+    """The file as one worker sees it. `handle` is the open file of the process that made the worker."""
 
     def __init__(self, path: Path, shared: SharedState, handle: int) -> None:
         super().__init__()
         self.path, self._shared, self._numbers = path, shared, shared.numbers
+        # the handle outlives the name: the file can be read even if somebody has removed it
         self._handle, self._inode, self._end = handle, os.fstat(handle).st_ino, 0
         with self.lock():
             pass  # this reads it
 
     def has_changed_since(self, version: int) -> bool:
-        """Whether a worker has made another version of it."""
         return self._numbers.version != version
 
     @contextmanager
@@ -500,7 +455,7 @@ class SharedClassFile(StoredClasses):
         """Nothing: the process that starts the workers maintains the file."""
 
     def write(self, line: Line) -> None:
-        """Add a line, with the next version. Call this under the lock."""
+        """Call this under the lock."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
         size = check_file(self.path, self._handle, self._end)
@@ -524,7 +479,6 @@ class SharedClassFile(StoredClasses):
             self._numbers.needs_compaction = True
 
     def _open(self) -> None:
-        """Open the file that is there now, and read it from its beginning."""
         if not self._numbers.inode:  # the process that keeps the file was killed while it replaced it
             raise StoreError(self.path, ORPHANED)
         try:
@@ -545,21 +499,19 @@ ClassStore: TypeAlias = ClassFile | SharedClassFile
 class ClassFileOwner:
     """The file in the process that starts the workers: it keeps other services out, the file there and short."""
 
-    def __init__(self, log: run_folder.LogFile) -> None:
-        self.path, self.shared, self._log = log.path, SharedState(), log
-        self._watcher, self._numbers = FileWatcher(), self.shared.numbers
+    def __init__(self, log: run_folder.LogFile, shared: SharedState) -> None:
+        self.path, self.shared, self._log = log.path, shared, log
+        self._watcher, self._numbers = FileWatcher(), shared.numbers
         self._numbers.version = ClassFile(log).version
         log.share()
         found = os.fstat(log.handle)
         self._numbers.size, self._numbers.inode = found.st_size, found.st_ino
 
     def maintain(self) -> None:
-        """Write the file again if somebody has removed it, or if a worker found most of its lines outdated. If that
-        fails, it stays as it is. Workers then open the new file."""
+        """Write the file again if it was removed, or if a worker found most of its lines outdated."""
         self._watcher.run(self._maintain)
 
     def open_in_worker(self) -> SharedClassFile:
-        """The file in a worker."""
         return SharedClassFile(self.path, self.shared, self._log.handle)
 
     def _maintain(self) -> None:
@@ -583,8 +535,6 @@ class ClassFileOwner:
 
 @contextmanager
 def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
-    """The file of added classes, for the workers of one service."""
-    with lock_class_file(path) as log:
-        owner = ClassFileOwner(log)
-        with closing(owner.shared):
-            yield owner
+    # the lock among workers is on a file without a name, so that none is left
+    with lock_class_file(path) as log, tempfile.TemporaryFile() as file:
+        yield ClassFileOwner(log, SharedState(file))

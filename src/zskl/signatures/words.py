@@ -181,18 +181,12 @@ def _split_words(name: str) -> list[str]:
 
 
 def vector_table(classes: Sequence[str], matrix: NDArray[np.generic]) -> pd.DataFrame:
-    """Vectors (n, p) as a class table."""
     columns = [f"w{column}" for column in range(matrix.shape[1])]
     return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=columns)
 
 
 def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[str, Vector]:
-    """word → vector for the `wanted` words in the file; if a word has several lines, the first counts.
-
-    GloVe has no heading, word2vec and fastText a first line "count dimension". The file (plain or gzip) is read once,
-    line by line, and only wanted rows are kept. Every line must have as many values as the first. Only the values of
-    wanted rows are checked to be finite numbers.
-    """
+    """word → vector for the `wanted` words; the first line of a word counts. GloVe has no heading "count dimension"."""
     path = Path(path)
     keys = {word.encode(): word for word in wanted}
     found: dict[str, Vector] = {}
@@ -217,7 +211,7 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
         if dimension is None:
             dimension = len(list(takewhile(_is_number, reversed(fields.split()[1:]))))
             if not dimension:
-                raise fault(repr(_decode(fields)[:40]), "a word and its values, separated by spaces")
+                raise fault(repr(fields.decode(errors="replace")[:40]), "a word and its values, separated by spaces")
         rows += 1
         word = fields[: fields.find(b" ")]
         # A tab, a space inside the word (". . ." in GloVe 840B), or a fault.
@@ -231,14 +225,13 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
             parts = fields.split()[-dimension:]
             wrong = next((part for part in parts if not _is_number(part)), None)
             if wrong is not None:
-                raise fault(repr(_decode(wrong)), "a finite number")
+                raise fault(repr(wrong.decode(errors="replace")), "a finite number")
             found[keys[word]] = np.array([float(part) for part in parts])
     if rows == 0:
         raise ValueError(f"{path} holds no word vectors ({number} line(s)): expected lines 'word 0.1 0.2 ...'")
     if promised is not None and rows != promised:
-        raise ValueError(
-            f"{path} holds {rows} words, its first line promises {promised}: the file is incomplete; fetch it again"
-        )
+        advice = "the file is incomplete; fetch it again"
+        raise ValueError(f"{path} holds {rows} words, its first line promises {promised}: {advice}")
     return found
 
 
@@ -253,10 +246,8 @@ def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(gzip.GzipFile(fileobj=plain) if packed else plain, 1):
                 yield number, line
         except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(
-                f"{path} cannot be unpacked after line {number} ({error}): the file is damaged or incomplete; fetch it "
-                "again"
-            ) from None
+            advice = "the file is damaged or incomplete; fetch it again"
+            raise ValueError(f"{path} cannot be unpacked after line {number} ({error}): {advice}") from None
 
 
 def _is_number(part: bytes) -> bool:
@@ -264,7 +255,3 @@ def _is_number(part: bytes) -> bool:
         return bool(np.isfinite(float(part)))
     except ValueError:
         return False
-
-
-def _decode(part: bytes) -> str:
-    return part.decode(errors="replace")

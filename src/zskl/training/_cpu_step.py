@@ -27,8 +27,7 @@ NEW_ARRAYS = Gaussian, Cauchy  # kernels that hand back arrays of their own, whi
 def compile_loop(loop: Callable[..., Any], sums_in_any_order: bool = False) -> Any:
     """The function as machine code, kept on disk for the next process; None without numba.
 
-    Operations stay as they are written, but for the order of sums where that is allowed: it lets several be made at
-    once. What is not a number or infinite stays so.
+    Sums in any order are several at once; what is not a number or infinite stays so.
     """
     try:
         import numba
@@ -42,10 +41,7 @@ def compile_loop(loop: Callable[..., Any], sums_in_any_order: bool = False) -> A
 
 
 class Slopes:
-    """Maps distances or products t (terms, n, C) and codes (n,) to the loss and ∂loss/∂t in the form that a step needs.
-
-    `weights` are those of each class (C,) for its own samples and for others; `large` is the size of W.
-    """
+    """Loss and ∂loss/∂t at t (terms, n, C), for `weights` (C,) of own samples and others, and W of size `large`."""
 
     def __init__(
         self, objective: Objective, weights: tuple[NumPyArray, NumPyArray], n: int, C: int, large: int
@@ -60,8 +56,7 @@ class Slopes:
         self, t: NumPyArray, codes: NumPyArray, factor: float
     ) -> tuple[Any, NumPyArray, NumPyArray, NumPyArray]:
         """The loss, and of G = `factor` · ∂(n·loss)/∂t (terms, n, C) its sum over terms (n, C), the first term's over
-        classes (n, 1) and the second's over rows (C, 1).
-        """
+        classes (n, 1) and the second's over rows (C, 1)."""
         o = self.objective
         k, slope = _kernel_value_and_slope(o, t)
         if self.walk is not None:
@@ -135,10 +130,7 @@ def _own_array(array: NumPyArray, t: NumPyArray, shared: bool) -> NumPyArray:
 def loss_in_place(
     o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray, weights: tuple[NumPyArray, NumPyArray]
 ) -> tuple[Any, NumPyArray]:
-    """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up.
-
-    `weights` are those of each class (C,) for its own samples and for others.
-    """
+    """The loss of kernel values k (terms, n, C), used up, and ∂(n·loss)/∂k; weights (C,) of own samples and others."""
     n = k.shape[1]
     if o.loss == "softmax":
         return _softmax_loss(o, k, codes, rows)
@@ -176,10 +168,7 @@ def _softmax_loss(o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArr
 
 
 class CpuStep:
-    """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
-
-    The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up.
-    """
+    """Loss and gradient of a batch of n rows and one W; the gradient's buffer holds until the next call."""
 
     def __init__(
         self, objective: Objective, n: int, shape: tuple[int, int], C: int, sizes: NumPyArray, dtype: Any

@@ -26,7 +26,6 @@ ALIGNED = 4  # numbers: matrix products are slow on rows that do not begin at a 
 
 
 def can_capture(W: Array) -> bool:
-    """Whether W is where a step can be captured: on a CUDA device."""
     return is_torch(W) and str(W.device).startswith("cuda")
 
 
@@ -82,7 +81,6 @@ class Replay:
 
 
 def make_tape(W: Tensor, steps: int, batch: int) -> Tape:
-    """An empty tape, where W (K, d, p) is."""
     K = W.shape[0]
     order = W.new_zeros((steps, batch)).long()
     return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))
@@ -159,7 +157,7 @@ class FusedStep:
 
         o, tape, W, Y, X = self.objective, self.tape, self.W, self.Y, self.X
         K, n, d, p, C = self.shape
-        height, NB = self.right.shape[1], _next_power_of_two(n)
+        height, NB, CB = self.right.shape[1], _next_power_of_two(n), _next_power_of_two(C)
         _triton_kernels.gather[(-(-d // 64), K if self.images else 1)](
             *(self.features, tape.order, tape.place, X, self.left, self.above, n, d, height),
             **{"IMAGES": self.images, "NB": NB, "DB": 64},
@@ -179,12 +177,7 @@ class FusedStep:
             *(self.width, self.repulsion, self.temperature, self.mine, self.others),
             *(self.U, height, self.b, tape.objectives, K, n, p, C),
             **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
-            **{
-                "NB": NB,
-                "PB": 64,
-                "CB": _next_power_of_two(C),
-                "num_warps": 16 if NB * _next_power_of_two(C) > LARGEST // 2 else 8,
-            },
+            **{"NB": NB, "PB": 64, "CB": CB, "num_warps": 16 if NB * CB > LARGEST // 2 else 8},
         )
         self._narrow(self.S, Y.expand(K, C, p), self.U, subtract=True)
         if self.images:

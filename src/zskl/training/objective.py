@@ -27,10 +27,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """Which kernel, loss, balance and incoherence; see `docs/math.md` for each formula.
-
-    `repulsion` is λ, `temperature` the softmax loss's, `incoherence_weight` α of the Polynomial penalty.
-    """
+    """The formulas are in `docs/math.md`; `repulsion` is λ, `incoherence_weight` α of the Polynomial penalty."""
 
     kernel: Kernel
     loss: str = "squared"
@@ -76,10 +73,8 @@ def _signature_pairs(P: Array, S: Array, Y: Array) -> Pairs:
 
 
 def _images(W: Array, Y: Array) -> Array | None:
-    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None.
-
-    In a graph WᵀW is a constant, computed once.
-    """
+    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None."""
+    # In a graph WᵀW is a constant, computed once.
     return None if is_symbol(Y) or Y.shape[0] > Y.shape[1] else W @ Y.mT
 
 
@@ -169,7 +164,8 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         losses = xp.where(mine == 0, xp.log1p(others), xp.log(total) - mine)  # mine is 0 where the true class leads
         slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
         return xp.sum(losses, axis=(-2, -1)) / n, [slope for _ in values]
-    w = _weights(o, own, sizes)
+    mine, others = class_weights(o.balance, sizes)
+    w = xp.where(own, mine, o.repulsion * others)  # of class j for sample i, (n, C) or (K, n, C)
     if o.loss == "linear":
         signed = xp.where(own, -w, w)
         return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]
@@ -190,9 +186,3 @@ def class_weights(balance: str, sizes: Array) -> tuple[Array, Array]:
     if balance == "sizes":
         return sizes, ones
     return N * sizes, N * sizes  # "printed": Σ over all rows is N times a mean over a batch, in expectation
-
-
-def _weights(o: Objective, own: Array, sizes: Array) -> Array:
-    """w[i, j]: the weight of class j for sample i, (n, C) or (K, n, C)."""
-    mine, others = class_weights(o.balance, sizes)
-    return namespace(sizes).where(own, mine, o.repulsion * others)

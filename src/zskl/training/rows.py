@@ -112,19 +112,19 @@ def _cache_blocks(rows: NumPyArray) -> Iterator[NumPyArray]:
 class ScaledRows:
     """The scaled rows (n, d), float32, of an array X; takes the place of `Training.X`."""
 
+    _scaling: Scaling  # once it is fitted
+
     def __init__(self, X: Array, device: str | None) -> None:
         self.source, self._device = X, device
-        self._scaling: scalings.Scaling | None = None
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         gpu = runs_on_gpu(X, device)
         self._block = max(1, (GPU_BLOCK_BYTES if gpu else BLOCK_BYTES) // (4 * self.shape[1]))  # rows
         self.copied = self._is_small() or gpu or is_sparse_rows(X) or is_mapped(X)
 
     def _is_small(self) -> bool:
-        """Whether a copy is worth what it takes."""
         return 4 * self.shape[0] * self.shape[1] <= COPY_BYTES
 
-    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
+    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> Scaling:
         """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
         if is_sparse_rows(self.source):
             self._scaling = scalings.fit_scaling(scaling, self.source, "feature_scaling", weights)
@@ -145,7 +145,6 @@ class ScaledRows:
         return move_to_device(block if is_sparse_rows(block) else to_float_type(block), self._device)
 
     def _read(self, rows: Any) -> Array:
-        assert self._scaling is not None
         block = self._scaling.apply(self._read_raw(rows))
         return convert_like(block, block, "float32")
 
@@ -155,7 +154,6 @@ class ScaledRows:
 
     def read_all(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
-        assert self._scaling is not None
         if is_sparse_rows(self.source):
             found: Array = self._scaling.apply(self.source)
             return found
@@ -192,15 +190,11 @@ class ScaledRows:
 
     @cached_property
     def _factors(self) -> RowFactors:
-        assert self._scaling is not None
         return RowFactors(self._scaling, self.shape[0], map(to_numpy, self._read_raw_blocks()))
 
 
 class RowsReadOnce(ScaledRows):
-    """The same for a method that reads them once, in their order: a copy would save no time.
-
-    Fewer rows than features are copied, because such a method then works with all of them at once.
-    """
+    """The same for a method that reads them once, in order, or all at once if they are fewer than the features."""
 
     def _is_small(self) -> bool:
         return self.shape[0] < self.shape[1]
@@ -210,13 +204,12 @@ class RowsReadOnce(ScaledRows):
 
 
 def check_streaming(setting: Any) -> None:
-    """Refuse anything but True, False and "auto"."""
     if not isinstance(setting, bool | np.bool_) and setting != "auto":
         raise ValueError(f"streaming is {setting!r}: expected True, False or 'auto'")
 
 
 def should_stream(setting: Any, X: Any) -> bool:
-    """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD`."""
+    """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD_BYTES`."""
     if isinstance(setting, bool | np.bool_):
         return bool(setting)
     return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD_BYTES)
@@ -230,11 +223,9 @@ def make_reader(setting: Any, X: Any) -> type[ScaledRows] | None:
 
 
 class StreamedRows(ScaledRows):
-    """Rows that stay in their file: read in contiguous chunks, scaled, mixed in a buffer, served as batches.
+    """Rows that stay in their file: chunks are read in random order, scaled, mixed in a buffer, served as batches.
 
-    An epoch takes the chunks in random order, as many at a time as the buffer holds, and shuffles the rows in it. So a
-    batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read alone. The
-    order depends only on the number of rows, their width, the batch size, the seed and the epoch.
+    The order depends only on the number of rows, their width, the batch size, the seed and the epoch.
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
@@ -264,10 +255,7 @@ class StreamedRows(ScaledRows):
         out[:] = self[rows]
 
     def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
-        """Numbers of the rows of each batch of an epoch; its rows are in the buffer when you get it.
-
-        Every row comes once, except those of a short last batch.
-        """
+        """Numbers of the rows of each batch of an epoch, in the buffer by then; a short last batch is left out."""
         n = self.shape[0]
         size = min(batch_size, n)
         draw = make_generator(seed, 0, epoch)
@@ -291,9 +279,8 @@ class StreamedRows(ScaledRows):
         for span in spans:
             block = self._read(span)
             if self._buffer is None or self._buffer.shape[0] < len(self._rows):
-                xp = namespace(block)
-                height = min(self._chunk * self._mixed, self.shape[0]) + size
-                self._buffer = xp.empty((height, self.shape[1]), dtype=block.dtype, device=block.device)
+                shape = (min(self._chunk * self._mixed, self.shape[0]) + size, self.shape[1])
+                self._buffer = namespace(block).empty(shape, dtype=block.dtype, device=block.device)
             self._buffer[at : at + len(block)] = block
             at += len(block)
         if kept is not None and self._buffer is not None:

@@ -12,16 +12,13 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, contiguous_copy, convert_like, make_generator, namespace, to_numpy
 from zskl.training._cpu_step import WORTH_COMPILING, compiled_update, update_in_blocks
 from zskl.training._cuda import Replay, Tape, can_capture, make_tape, make_tape_step
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
@@ -35,15 +32,12 @@ OUT_OF_REACH = 1e3  # so has a W with an entry this many times the largest of th
 LEAST_REPLAYED = 50  # steps below which capturing one is not worth it
 LEAST_FUSED = 500  # steps below which compiling kernels is not worth it
 CHECK_EVERY = 32  # steps between two checks of the objective: a check makes the host wait for a device
-
-
 Update: TypeAlias = Callable[[Array, Array | None, float | Array], None]
 Fuse: TypeAlias = Callable[[Array, Array, Tape], Callable[[float, float], None] | None]
 
 
 class DivergenceError(ArithmeticError):
-    """
-    Raised by a fit whose objective left the finite range.
+    """Raised by a fit whose objective left the finite range.
 
     Parameters
     ----------
@@ -117,7 +111,6 @@ class Step(Protocol):
 
 
 def start_state(W: Array) -> State:
-    """A run that has not begun."""
     return State(W, namespace(W).zeros_like(W))
 
 
@@ -152,7 +145,6 @@ def minimise(
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
     are the rows of an epoch's batches where they are not those of `batch_indices`.
-
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
     W, V = contiguous_copy(state.W), contiguous_copy(state.V)  # the run moves no array of yours
@@ -160,9 +152,6 @@ def minimise(
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = convert_like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
-
-    def shuffled(size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
-        return batch_indices(n_rows, size, seed, epoch)
 
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
         objective, gradient, squares = step(W, rows, t)
@@ -173,12 +162,13 @@ def minimise(
     if steady and can_capture(W) and total >= LEAST_REPLAYED:
         tape = make_tape(W, per_epoch, min(batch_size, n_rows))
         whole = fuse(W, V, tape) if fuse is not None and total >= LEAST_FUSED else None
-        graph = _capture_step(whole, make_tape_step(move), tape, W, V, smoothing, epsilon)
+        fused = None if whole is None else lambda _: whole(smoothing, epsilon)
+        graph = _capture_step(fused, make_tape_step(move), tape, W, V)
     monitor = _DivergenceMonitor(W)
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the monitor reports it
         for epoch in range(state.epochs, state.epochs + epochs):
-            order = (order_of or shuffled)(batch_size, seed, epoch)
+            order = order_of(batch_size, seed, epoch) if order_of else batch_indices(n_rows, batch_size, seed, epoch)
             factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
             if graph is not None:
                 graph.begin(np.stack(list(order)), rates[None] * convert_like(np.reshape(factors, (-1, 1, 1, 1)), W))
@@ -200,18 +190,12 @@ def minimise(
 
 
 def _capture_step(
-    whole: Callable[[float, float], None] | None,
-    plain: Callable[[Tape], None],
-    tape: Tape,
-    W: Array,
-    V: Array,
-    smoothing: float,
-    epsilon: float,
+    fused: Callable[[Tape], None] | None, plain: Callable[[Tape], None], tape: Tape, W: Any, V: Any
 ) -> Replay:
     """The step as a graph: by fused kernels, or by plain ones where these cannot be compiled for the device."""
-    if whole is not None:
+    if fused is not None:
         try:
-            return Replay(lambda _: whole(smoothing, epsilon), tape, W, V)
+            return Replay(fused, tape, W, V)
         except Exception as error:  # compilers and drivers raise their own errors
             reason = str(error).partition("\n")[0][:200]
             logger.warning("fused kernels cannot be used here (%s: %s): using plain ones", type(error).__name__, reason)
@@ -243,8 +227,7 @@ class _DivergenceMonitor:
     def check(self, W: Array) -> None:
         if not self.waiting:
             return
-        xp = namespace(self.waiting[0])
-        block = to_numpy(xp.stack(self.waiting)).astype(np.float64)
+        block = to_numpy(namespace(self.waiting[0]).stack(self.waiting)).astype(np.float64)
         self.waiting.clear()
         first_step = len(self.seen)
         self.seen.extend(block)
@@ -269,13 +252,9 @@ def _largest_entries(W: Array) -> NumPyArray:
 
 
 def make_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
-    """What moves W and V (K, d, p) by one step, given gradient, squares and rate.
-
-    The gradient (K, d, p) may be used up; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1). NumPy
-    arrays lie by rows.
-    """
+    """What moves W and V (K, d, p) by a gradient, which may be used up, G₂ or None for its square, and a rate."""
     if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
-        return lambda gradient, squares, rate: _update_with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
+        return _torch_update(W, V, smoothing, epsilon)
     walk = (compiled_update() if W[0].size >= WORTH_COMPILING else None) or update_in_blocks
     number = W.dtype.type
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
@@ -291,22 +270,17 @@ def make_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
     return move
 
 
-def _update_with_torch(
-    W: Tensor,
-    V: Tensor,
-    gradient: Tensor,
-    squares: Tensor | None,
-    rate: float | Tensor,
-    smoothing: float,
-    epsilon: float,
-) -> None:
-    V *= smoothing
-    if squares is None:
-        V.addcmul_(gradient, gradient, value=1 - smoothing)
-    else:
-        V.add_(squares, alpha=1 - smoothing)
-    gradient *= rate
-    W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
+def _torch_update(W: Any, V: Any, smoothing: float, epsilon: float) -> Update:
+    def move(gradient: Any, squares: Any, rate: float | Array) -> None:
+        V.mul_(smoothing)
+        if squares is None:
+            V.addcmul_(gradient, gradient, value=1 - smoothing)
+        else:
+            V.add_(squares, alpha=1 - smoothing)
+        gradient.mul_(rate)
+        W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
+
+    return move
 
 
 # Where a projection W (d, p) starts
@@ -327,11 +301,7 @@ def draw_orthogonal(X: Array, targets: Array, seed: int) -> Array:
 
 
 def polarise(X: Array, targets: Array, seed: int) -> Array:
-    """The projection of given length that polarises the linear kernel best, in closed form. Nothing is drawn.
-
-    argmax ⟨X W Yᵀ, L⟩ over ‖W‖ = const is W ∝ Xᵀ Y_l (rows centred), with Y_l the signature of each sample's class
-    (`targets`, (n, p)); the length is the least-squares one, min_a ‖a X W − Y_l‖².
-    """
+    """The best W for the linear kernel: W ∝ XᵀY maximises ⟨X W Yᵀ, L⟩ for `targets` Y (n, p), at min_a ‖a X W − Y‖²."""
     xp = namespace(X)
     M = X.mT @ targets / X.shape[0]
     P = X @ M

@@ -31,7 +31,6 @@ class _Unsuitable(ValueError):
 
 
 def list_variables(path: Path) -> list[str]:
-    """The names of the variables in the file."""
     if _is_hdf5(path):
         with _open_hdf5(path) as file:
             return [name for name in file if not name.startswith("#")]
@@ -42,23 +41,31 @@ def list_variables(path: Path) -> list[str]:
 
 
 def read_mat(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
-    """The wanted variables, and the optional ones that are there; no other is read.
-
-    A matrix keeps MATLAB's orientation, in memory column by column. A cell array of strings or a character matrix
-    becomes a list of strings, a sparse matrix a dense one.
-    """
+    """The wanted variables, and the optional ones there are, in MATLAB's orientation; text as lists, all dense."""
     wanted = list(wanted)
     names = [*wanted, *optional]
     if _is_hdf5(path):
         with _open_hdf5(path) as file, _explain_damage(path):
             found = {name: _read_value(file, file[name], f"{path}: {name}") for name in names if name in file}
     else:
-        found = _read_v5(path, names)
+        import scipy.io
+        import scipy.sparse
+
+        with _explain_damage(path):
+            _check_whole(path)
+            content = scipy.io.loadmat(path, variable_names=names, spmatrix=False)
+        found = {name: content[name] for name in names if name in content}
+        for name, value in found.items():
+            if scipy.sparse.issparse(value):
+                found[name] = value.toarray()
+            elif value.dtype.kind == "U":
+                found[name] = [str(text).rstrip() for text in value.ravel()]
+            elif value.dtype == object:
+                found[name] = [_cell_text(cell, path, name) for cell in value.ravel(order="F")]
     missing = [name for name in wanted if name not in found]
     if missing:
-        raise ValueError(
-            f"{path} has no variable {list_values(missing)}: it has {list_values(list_variables(path)) or 'nothing'}"
-        )
+        there = list_values(list_variables(path)) or "nothing"
+        raise ValueError(f"{path} has no variable {list_values(missing)}: it has {there}")
     return found
 
 
@@ -83,24 +90,6 @@ def _explain_damage(path: Path) -> Iterator[None]:
             f"{path} is not a readable MATLAB file ({reason}): it may be truncated or of another kind; copy or "
             "download it again"
         ) from None
-
-
-def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
-    import scipy.io
-    import scipy.sparse
-
-    with _explain_damage(path):
-        _check_whole(path)
-        found = scipy.io.loadmat(path, variable_names=names, spmatrix=False)
-    values = {name: found[name] for name in names if name in found}
-    for name, value in values.items():
-        if scipy.sparse.issparse(value):
-            values[name] = value.toarray()
-        elif value.dtype.kind == "U":
-            values[name] = [str(text).rstrip() for text in value.ravel()]
-        elif value.dtype == object:
-            values[name] = [_cell_text(cell, path, name) for cell in value.ravel(order="F")]
-    return values
 
 
 def _check_whole(path: Path) -> None:
@@ -157,9 +146,8 @@ def _read_value(file: Any, item: Any, where: str) -> Any:
         return [_read_cell(file, cell, where) for cell in cells]
     if kind == "char":
         return _read_characters(item)
-    if "MATLAB_empty" in item.attrs:  # stored as its shape
-        return np.empty(item[()].astype(int).ravel())
-    return item[()].T
+    # An empty matrix is stored as its shape.
+    return np.empty(item[()].astype(int).ravel()) if "MATLAB_empty" in item.attrs else item[()].T
 
 
 def _read_cell(file: Any, cell: Any, where: str) -> str:
@@ -174,18 +162,13 @@ def _read_cell(file: Any, cell: Any, where: str) -> str:
 
 
 def _read_characters(item: Any) -> list[str]:
-    """A character matrix, one string per row of MATLAB's orientation."""
     if "MATLAB_empty" in item.attrs:
         return []
     codes = np.atleast_2d(item[()].T).astype(np.uint16)
     return [row.tobytes().decode("utf-16-le" if np.little_endian else "utf-16-be").rstrip() for row in codes]
 
 
-# Features and other arrays by name
-
-
 def read_array_names(path: Source) -> Head:
-    """Read the names of the arrays."""
     names = _array_names(path)
     return Head(names, lambda wanted: _open_features(path, names, wanted))
 
@@ -246,10 +229,7 @@ def read_backbone(path: Source) -> str | None:
 def read_arrays(
     path: Source, main: Sequence[str], further: Sequence[str] = (), names: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones.
-
-    Upper and lower case make no difference. `names` are those of all arrays, if they are known.
-    """
+    """name → array, or list of strings: the `main` and `further` ones in any case, or all if no main one is there."""
     if path.suffix == ".npy":
         return {"": _open_arrays(path)}
     names = _array_names(path) if names is None else names
@@ -266,7 +246,6 @@ def read_arrays(
 
 
 def _array_names(path: Source) -> list[str]:
-    """The names of the arrays in the file; the one in a .npy file has no name."""
     if path.suffix == ".npy":
         return []
     if path.suffix == ".mat":
@@ -281,15 +260,12 @@ def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str], di
     named = [name for name in matrices if name.lower() in names]
     found = named or list(matrices)
     if len(found) != 1:
-        holds = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
-        raise ValueError(
-            f"{path} holds {holds}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
-        )
+        has = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
+        raise ValueError(f"{path} holds {has}: expected one {dimensions}-D array, named {names[0]!r} if there are more")
     return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
 
 
 def is_vector(values: Any) -> bool:
-    """Whether there are values, and all of them along one axis."""
     return np.ndim(values) > 0 and 0 < np.size(values) == max(np.shape(values))
 
 
@@ -321,7 +297,5 @@ def _open_arrays(path: Source) -> Any:
 
 
 def _pickle_error(path: Source) -> ValueError:
-    return ValueError(
-        f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
-        "np.array(names, dtype=str)"
-    )
+    advice = "save strings as np.array(names, dtype=str)"
+    return ValueError(f"{path} holds Python objects, which zskl does not load, because they can run code: {advice}")

@@ -53,12 +53,10 @@ def is_numeral(cell: str) -> bool:
 
 
 def is_missing(cell: str) -> bool:
-    """Whether the text stands for a value that nobody knows."""
     return cell.strip().lower() in MISSING
 
 
 def is_date(cell: str) -> bool:
-    """Whether the text is a date or a time of day."""
     return _DATE.fullmatch(cell.strip()) is not None
 
 
@@ -97,7 +95,6 @@ def advise(cell: str) -> str:
 
 
 def hint_decimal_comma(cell: object) -> str:
-    """What to say about a number with a decimal comma, or nothing."""
     hint = " (numbers need a decimal point, not a comma: 1.5)"
     return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
 

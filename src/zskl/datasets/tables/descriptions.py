@@ -24,13 +24,7 @@ COLUMNS = ("attribute_names", "columns")
 def read_descriptions(
     path: Source, label_column: str | None = None, keep: Collection[str] = (), known: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """The table in the file's order; index = class, as text, columns = attributes, values float64.
-
-    The class is in the column named "class" (or named as the label column of the features), else in the only column of
-    words beside a first column that counts, else in a first column without a name, else in the only column without
-    numbers. A column without a name that does not give the class is dropped, and so is one that identifies the classes:
-    see `read_signatures`.
-    """
+    """(rows, p) float64 in the file's order, by class, as text, without columns that identify or only count classes."""
     if path.suffix in arrays.SUFFIXES:
         return _read_arrays(path)
     if path.suffix in parquet.SUFFIXES:
@@ -112,6 +106,7 @@ def _text_columns(path: Source) -> tuple[dict[str, list[str]], list[int]]:
 
 
 def _class_column(path: Source, columns: Mapping[str, Sequence[Any]], label_column: str | None) -> str:
+    """The column "class", or named as the labels are; else the only words beside a count, a nameless first or words."""
     names = list(columns)
     for wanted in (CLASS_COLUMN, label_column):
         found = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
@@ -125,17 +120,14 @@ def _class_column(path: Source, columns: Mapping[str, Sequence[Any]], label_colu
     wordy = [name for name in wordy if not has_identifier_name(name)] or wordy  # a code beside the name
     if len(wordy) == 1 or names[0] in wordy:
         return names[0] if names[0] in wordy else wordy[0]
-    raise ValueError(
-        f"{path} does not say which class each row describes: name one of its columns {CLASS_COLUMN!r} (they are "
-        f"{list_values(names)})"
-    )
+    advice = f"name one of its columns {CLASS_COLUMN!r} (they are {list_values(names)})"
+    raise ValueError(f"{path} does not say which class each row describes: {advice}")
 
 
 def _read_arrays(path: Source) -> pd.DataFrame:
     if path.suffix == ".npy":
-        raise ValueError(
-            f"{path} holds a matrix without class names: save an .npz with 'signatures' and 'classes', or a CSV file"
-        )
+        advice = "save an .npz with 'signatures' and 'classes', or a CSV file"
+        raise ValueError(f"{path} holds a matrix without class names: {advice}")
     found = arrays.read_arrays(path, MATRICES, (*CLASSES, *COLUMNS))
     matrix = arrays.pick_array(path, found, MATRICES, dimensions=2)
     vectors = {name: values for name, values in found.items() if arrays.is_vector(values)}

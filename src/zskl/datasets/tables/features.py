@@ -32,10 +32,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Cells:
-    """The same rows as they stand in the file: of each column its texts, or its numbers, NaN where one is missing.
-
-    `where` are the lines, or rows, of the file.
-    """
+    """Rows as in the file: texts, or numbers with NaN for holes, of each column; `where` are their lines, or rows."""
 
     columns: Sequence[Sequence[str] | NDArray[np.float64]]
     where: Sequence[int]
@@ -102,16 +99,11 @@ class Columns:
 
 
 def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: Collection[str] = ()) -> Columns:
-    """Which column is what. Without `wanted.columns` all are features but labels, row names and identifiers in words.
-
-    `words` are the columns that do not hold numbers.
-    """
+    """Which column is what. By default all are features but labels, row names and identifiers among the `words`."""
     twice = sorted(find_repeated(header))
     if twice:
-        raise ValueError(
-            f"{path} has several columns named {list_values(twice)}: rename or drop them; a CSV file starts with a "
-            "line of column names"
-        )
+        advice = "rename or drop them; a CSV file starts with a line of column names"
+        raise ValueError(f"{path} has several columns named {list_values(twice)}: {advice}")
     at, labels = {name: position for position, name in enumerate(header)}, wanted.labels
     if labels is not None and labels not in at:
         raise ValueError(f"{path} has no column {labels!r}{suggest(labels, at)}: it has {list_values(header)}")
@@ -140,7 +132,6 @@ def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: C
 
 
 def find_repeated(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
@@ -180,8 +171,7 @@ def check_finite(
     names: Sequence[str] | None,
     stored: Callable[[int, int], float | None],
 ) -> None:
-    """Refuse missing and infinite values in a file without lines; `stored` gives the value of a row and column of "
-    "it."""
+    """Refuse what is missing or infinite in a file without lines; `stored(row, column)` is the value there."""
     if np.isfinite(X).all():
         return
     row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
@@ -201,5 +191,4 @@ def check_range(place: str, value: float | None, written: str = "") -> None:
 
 
 def block_rows(width: int) -> int:
-    """How many rows of that many values are read together."""
     return max(1, BLOCK_VALUES // max(1, width))

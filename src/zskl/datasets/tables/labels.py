@@ -43,7 +43,6 @@ class Labels:
         self.extend(texts)
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Append the labels of further rows."""
         self._codes.extend(map(self._known.__getitem__, texts))
 
     def __len__(self) -> int:
@@ -51,7 +50,6 @@ class Labels:
 
     @property
     def names(self) -> list[str]:
-        """Each label once."""
         return list(self._known.names)
 
     @property
@@ -65,21 +63,19 @@ class Labels:
         return Labels(names[code] for code in self._codes)
 
     def select(self, rows: Sequence[int]) -> Labels:
-        """The labels of these rows, in their order."""
         names = self.names
         return Labels(names[self._codes[row]] for row in rows)
 
 
 def read_label_file(path: Source, some: bool = False) -> tuple[Labels, list[str] | None, bool]:
-    """The labels of a file, one per row; the names of the rows if it gives them; and whether these are row numbers.
-
-    With `some`, a text table may answer only what somebody knows: lines without a label are left out, and a column
-    "row" may number the rows.
-    """
+    """The labels, the names of the rows if given, and whether these are numbers; with `some`, rows may lack a label."""
     ids: list[str] | None = None
     numbered = False
     if path.suffix == ".txt":
-        texts = _read_plain_lines(path)
+        with path.text() as file:
+            texts = [line.strip() for line in file.read().rstrip().splitlines()]
+        if "" in texts:
+            raise ValueError(f"{path}, line {texts.index('') + 1} is empty: expected one label per line")
     elif path.suffix in text.SUFFIXES:
         texts, ids, numbered = _read_text_table(path, some)
         if some and not texts:
@@ -90,14 +86,12 @@ def read_label_file(path: Source, some: bool = False) -> tuple[Labels, list[str]
         texts = list(map(_to_text, columns[label]))
         ids = None if key is None else list(map(_to_text, columns[key]))
     else:
-        found = arrays.read_arrays(path, NAMES)
-        vectors = {name: value for name, value in found.items() if arrays.is_vector(value)}
+        held = arrays.read_arrays(path, NAMES)
+        vectors = {name: value for name, value in held.items() if arrays.is_vector(value)}
         named = [name for name in vectors if name.lower() in NAMES] or list(vectors)
         if len(named) != 1:
-            raise ValueError(
-                f"{path} holds {list_values(found)}: expected one vector, named 'labels' if there are more"
-            )
-        texts = arrays.to_texts(path, named[0], found[named[0]])
+            raise ValueError(f"{path} holds {list_values(held)}: expected one vector, named 'labels' if there are more")
+        texts = arrays.to_texts(path, named[0], held[named[0]])
     if not texts:
         raise ValueError(f"{path} has no labels: expected one per row of the features")
     if "" in texts:
@@ -112,9 +106,8 @@ def match_labels(
     if ids and label_ids is not None:
         for where, names in ((path, label_ids), (features, ids)):
             if twice := find_repeated(names):
-                raise ValueError(
-                    f"{where} uses an id twice ({list_values(twice)}): rows are matched by id, so use each id once"
-                )
+                advice = "rows are matched by id, so use each id once"
+                raise ValueError(f"{where} uses an id twice ({list_values(twice)}): {advice}")
         at = {name: row for row, name in enumerate(label_ids)}
         missing = [name for name in ids if name not in at]
         if missing:
@@ -142,14 +135,6 @@ def is_whole(name: str) -> bool:
 def plain_label(name: str) -> str:
     """A whole number without the ".0"; other text as it is."""
     return name.removesuffix(".0") if is_whole(name) else name
-
-
-def _read_plain_lines(path: Source) -> list[str]:
-    with path.text() as file:
-        texts = [line.strip() for line in file.read().rstrip().splitlines()]
-    if "" in texts:
-        raise ValueError(f"{path}, line {texts.index('') + 1} is empty: expected one label per line")
-    return texts
 
 
 def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | None, bool]:

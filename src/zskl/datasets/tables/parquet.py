@@ -41,7 +41,6 @@ APART = 16  # values between two columns, so that a row's values do not compete 
 
 
 def read_schema(path: Source) -> Head:
-    """Read the names and types of the columns, and how many rows there are."""
     file = _open_parquet(path)
     return Head(list(file.schema_arrow.names), lambda wanted: _open_features(path, file, wanted))
 
@@ -79,24 +78,20 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
     texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
     nested = [name for name in texts if types.is_nested(schema.field(name).type)]
     if nested:
-        raise ValueError(
-            f"{path}: column {_column_kinds(schema, nested)}, expected one text or number per row; name another"
-        )
+        raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
     vectors = [name for name in columns.names if _is_vector(schema.field(name).type)]
     if len(vectors) > 1:
-        raise ValueError(
-            f"{path} has several columns of vectors, {list_values(vectors)}: expected one, which has the features; "
-            "drop the others"
-        )
+        expected = "one, which has the features; drop the others"
+        raise ValueError(f"{path} has several columns of vectors, {list_values(vectors)}: expected {expected}")
     if vectors:
         others = tuple(name for name in columns.names if name not in vectors)
         columns = replace(columns, names=tuple(vectors), left_out=(*columns.left_out, *others))
     dates = [name for name in columns.names if types.is_temporal(schema.field(name).type)]
     if dates:
-        raise ValueError(f"{path}: column {_column_kinds(schema, dates)}, expected numbers; {DATES}")
+        raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
     text = [name for name in columns.names if name in words and not vectors]
     if text and not wanted.loose:
-        raise ValueError(f"{path}: column {_column_kinds(schema, text)}, expected numbers{advise('a word')}")
+        raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advise('a word')}")
     width = _vector_width(path, file, vectors[0]) if vectors else None
     if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
@@ -124,7 +119,7 @@ def _is_vector(kind: Any) -> bool:
     return bool(lists and (types.is_integer(kind.value_type) or types.is_floating(kind.value_type)))
 
 
-def _column_kinds(schema: Any, names: list[str]) -> str:
+def _kinds(schema: Any, names: list[str]) -> str:
     return ", ".join(f"{name!r} holds {schema.field(name).type}" for name in names[:SHOWN])
 
 
@@ -135,9 +130,8 @@ def _vector_width(path: Source, file: Any, name: str) -> int:
     (at,) = (k for k, leaf in enumerate(leaves) if leaf.max_repetition_level and leaf.path.startswith(f"{name}."))
     values = sum(about.row_group(k).column(at).num_values for k in range(about.num_row_groups))
     if values % max(1, about.num_rows):
-        raise ValueError(
-            f"{path}: column {name!r} holds vectors of different lengths: expected as many numbers in each row"
-        )
+        where = f"{path}: column {name!r}"
+        raise ValueError(f"{where} holds vectors of different lengths: expected as many numbers in each row")
     return int(values // max(1, about.num_rows))
 
 
@@ -155,7 +149,6 @@ def _row_blocks(path: Source, columns: Columns, width: int | None) -> Iterator[B
 
 
 def _row_cells(path: Source, columns: Columns, width: int | None) -> Iterator[Cells]:
-    """The same rows with words and holes."""
     rows = ParquetRows(path, columns)
     if width is not None:
         for at, X, batch in rows.vectors(width):
@@ -224,7 +217,6 @@ class ParquetRows:
             yield at, column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width), batch
 
     def value(self, name: str, row: int) -> Any:
-        """A value as the file has it."""
         _, batch = next(self.batches([name], row, row + 1))
         return batch.column(0)[0].as_py()
 
@@ -232,9 +224,7 @@ class ParquetRows:
         """The names and the classes of the rows of a batch."""
         return self._texts(batch, self._ids, first_row), self._texts(batch, self._labels, first_row)
 
-    def batches(
-        self, names: Sequence[str], start: int, stop: int, height: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
+    def batches(self, names: Sequence[str], start: int, stop: int, height: int = 0) -> Iterator[tuple[int, Any]]:
         """Batches of these columns of the rows from `start` to `stop`, each with the number of its first row."""
         firsts = [0, *self._ends]
         groups = [k for k, end in enumerate(self._ends) if end > start and firsts[k] < stop]
@@ -254,10 +244,8 @@ class ParquetRows:
         try:
             yield from self._file.iter_batches(height, row_groups=groups, columns=list(names), use_threads=False)
         except (ArrowException, OSError) as error:
-            said = " ".join(str(error).split())
-            raise ValueError(
-                f"{self._path}, column {list_values(names)} cannot be read ({said}): write it again"
-            ) from None
+            where, reason = f"{self._path}, column {list_values(names)}", " ".join(str(error).split())
+            raise ValueError(f"{where} cannot be read ({reason}): write it again") from None
 
     def _slabs(self, most: int) -> Iterator[tuple[int, int]]:
         """First row and end of each slab: whole row groups if they fit, so that none is read twice."""
@@ -283,9 +271,8 @@ class ParquetRows:
         empty = {None, *(code for code, value in enumerate(values) if value in (None, "") or value != value)}  # NaN
         missing = [first_row + k for k, code in enumerate(codes) if code in empty]
         if missing:
-            raise ValueError(
-                f"{self._path}, column {name!r} is empty in rows {list_values(missing)} (counted from 0): fill them in"
-            )
+            where = f"{self._path}, column {name!r}"
+            raise ValueError(f"{where} is empty in rows {list_values(missing)} (counted from 0): fill them in")
         texts = [str(value) for value in values]
         return [texts[code] for code in codes]
 

@@ -31,7 +31,6 @@ class Column:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features that it becomes."""
         return (self.name,) if self.categories is None else tuple(f"{self.name}={word}" for word in self.categories)
 
     def apply(self, raw: NDArray[np.float32], words: Sequence[str] | None = None) -> NDArray[np.float32]:
@@ -51,28 +50,22 @@ class Preparation:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns that are read."""
         return tuple(column.name for column in self.columns)
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the features."""
         return tuple(name for column in self.columns for name in column.features)
 
-    def apply(
-        self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] | None = None
-    ) -> NDArray[np.float32]:
+    def apply(self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] = ()) -> NDArray[np.float32]:
         """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
         words = words or [None] * len(self.columns)
         return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
 
     def text(self) -> str:
-        """As JSON, for a manifest or a model file."""
         return json.dumps([asdict(column) for column in self.columns], ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> Preparation:
-        """Twin of `text`; what is not one is refused."""
         try:
             columns = tuple(
                 Column(
@@ -90,10 +83,7 @@ class Preparation:
 def encode_cells(
     file: FeatureFile, cells: Cells, names: Sequence[str], categories: Sequence[tuple[str, ...] | None]
 ) -> NDArray[np.float32]:
-    """(n, columns) a number, or the place of a category, for each cell; NaN for a hole or another category.
-
-    A cell of a column of numbers that says something else is refused.
-    """
+    """(n, columns) a number, or the place of a category, for each cell; NaN for a hole or another category."""
     raw = np.empty((len(cells.where), len(names)), dtype=np.float32)
     for k, (name, column, words) in enumerate(zip(names, cells.columns, categories, strict=True)):
         if words is not None:
@@ -123,10 +113,7 @@ def learn_preparation(
     fill: bool,
     droppable: bool,
 ) -> tuple[list[Column], list[str]]:
-    """What to do with each column of `raw` (n, columns), from its training `rows` alone; and columns empty there.
-
-    These are left out where they are `droppable`; in a matrix without names they become 0.
-    """
+    """What to do with each column of `raw` (n, columns), learned from `rows`; and those empty there, if `droppable`."""
     sums, counts = np.zeros(len(names)), np.zeros(len(names), dtype=np.int64)
     places: list[set[float]] = [set() for _ in names]
     height = block_rows(raw.shape[1])
@@ -151,8 +138,6 @@ def learn_preparation(
 
 @dataclass
 class ColumnSummary:
-    """What the cells of a column say, as far as it was read."""
-
     name: str
     rows: int = 0
     words: dict[str, None] = field(default_factory=dict)  # different texts, until there are too many
@@ -206,10 +191,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class Survey:
-    """The columns to read, by `names` and `places`, with the categories of each, None for numbers; and rows to keep.
-
-    Columns that are empty, or identify rows, are not among them.
-    """
+    """The columns to read, neither empty nor identifiers; their categories, None for numbers; and the rows to keep."""
 
     names: tuple[str, ...]
     places: tuple[int, ...]
@@ -243,14 +225,8 @@ def survey_columns(file: FeatureFile, missing: str | None, categories: str | Non
         if one.first_hole is not None and missing is None:
             raise cell_error(file.place(one.first_hole[0], one.name), one.first_hole[1])
     complete = ~np.concatenate([block[list(places)].any(axis=0) for block in holes])
-    return Survey(
-        tuple(one.name for one in kept),
-        places,
-        tuple(None if one.first_word is None else tuple(sorted(one.words)) for one in kept),
-        going,
-        empty,
-        complete,
-    )
+    words = tuple(None if one.first_word is None else tuple(sorted(one.words)) for one in kept)
+    return Survey(tuple(one.name for one in kept), places, words, going, empty, complete)
 
 
 def prepared_blocks(file: FeatureFile, preparation: Preparation) -> Iterator[Block]:

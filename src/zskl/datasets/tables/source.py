@@ -13,7 +13,7 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -102,7 +102,6 @@ def _scratch_folder() -> Path:
 
 @lru_cache(maxsize=1)
 def _copy_stream(stream: Any) -> Path:
-    """A copy of a stream, which a table is read from several times."""
     handle, name = tempfile.mkstemp(suffix=".csv", dir=_scratch_folder())
     with os.fdopen(handle, "wb") as file:
         shutil.copyfileobj(getattr(stream, "buffer", stream), file)
@@ -114,12 +113,10 @@ def _copy_stream(stream: Any) -> Path:
 def _unpack(source: Source) -> Any:
     if source.packing == ".gz":
         return gzip.open(source.path, "rb")
-    try:
+    with suppress(ImportError):
         from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14 has it
 
         return zstd.open(source.path, "rb")
-    except ImportError:
-        pass
     try:
         import pyarrow
     except ImportError:
@@ -152,9 +149,7 @@ def _convert_to_csv(path: Path, folder: Path, size: int, changed: int) -> Path:
         with tempfile.NamedTemporaryFile(
             "w", suffix=".csv", dir=folder, delete=False, encoding="utf-8", newline=""
         ) as file:
-            writer = csv.writer(file, lineterminator="\n")
-            for cells in _sheet_rows(sheets[0]):
-                writer.writerow(cells)
+            csv.writer(file, lineterminator="\n").writerows(_sheet_rows(sheets[0]))
         return Path(file.name)
     finally:
         book.close()

@@ -29,35 +29,26 @@ def read_text_header(path: Source) -> Head:
     first = next(records, None)
     if first is None:
         raise ValueError(f"{path} is empty: expected a line of column names and a line per row")
-    header, named = _parse_header(path, *first)
+    header = [cell.strip() for cell in first[1]]
+    numbers = [is_number(cell) for cell in header]
+    counted = [str(k) for k in range(len(header))], [str(k) for k in range(1, len(header) + 1)]
+    named = not all(numbers) or header in counted
+    data = [cell for cell, number in zip(header, numbers, strict=True) if number and not cell.strip("+-").isdigit()]
+    if named and data:
+        fault = f"looks like data ({data[0]!r} is not a column name): put a line of column names first"
+        raise ValueError(f"{path}, line {first[0]} {fault}")
+    header = header if named else counted[0]
     row = next(records, None) if named else first
     records.close()
     return Head(header, lambda wanted: _open(path, header, named, row, wanted))
-
-
-def _parse_header(path: Source, line: int, cells: list[str]) -> tuple[list[str], bool]:
-    """The column names, and whether the file has any. If its first line is data they are "0", "1", …"""
-    cells = [cell.strip() for cell in cells]
-    numbers = [is_number(cell) for cell in cells]
-    counted = [str(k) for k in range(len(cells))], [str(k) for k in range(1, len(cells) + 1)]
-    if all(numbers) and cells not in counted:
-        return counted[0], False
-    data = [cell for cell, number in zip(cells, numbers, strict=True) if number and not cell.strip("+-").isdigit()]
-    if data:
-        raise ValueError(
-            f"{path}, line {line} looks like data ({data[0]!r} is not a column name): put a line of column names first"
-        )
-    return cells, True
 
 
 def _open(path: Source, header: list[str], named: bool, row: Record | None, wanted: Wanted) -> FeatureFile:
     """`row` is the first line of data. Pandas would let pass one that is longer than the line of names."""
     if not named and wanted.columns is not None:
         if len(wanted.columns) != len(header):
-            raise ValueError(
-                f"{path} has {len(header)} columns without names: expected the {len(wanted.columns)} features of the "
-                "model"
-            )
+            expected = f"the {len(wanted.columns)} features of the model"
+            raise ValueError(f"{path} has {len(header)} columns without names: expected {expected}")
         wanted = Wanted(wanted.labels, None, loose=wanted.loose)
     first = [] if row is None else row[1]
     words = [name for name, cell in zip(header, first, strict=False) if parse_number(cell) is None]
@@ -89,7 +80,6 @@ def read_lines(path: Source) -> Generator[Record]:
 
 
 def check_width(path: Source, record: Record, width: int) -> None:
-    """Refuse a line of another length than the first."""
     if len(record[1]) != width:
         raise ValueError(f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line")
 
@@ -131,9 +121,8 @@ def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Ite
                 X = _parse_numbers(frame, columns)
                 if X is None or not np.isfinite(X).all() or _has_empty_cell(frame, columns.labels):
                     explain_error(path, columns, width, named)
-                    raise ValueError(
-                        f"{path} has cells that two readers read differently: write it as plain CSV, without quotes"
-                    )
+                    advice = "write it as plain CSV, without quotes"
+                    raise ValueError(f"{path} has cells that two readers read differently: {advice}")
                 if look_at_ends and _has_empty_cell(frame, width - 1):
                     explain_error(path, columns, width, named)
                     look_at_ends = False

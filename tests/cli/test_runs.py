@@ -1,4 +1,4 @@
-"""`zskl run`: records, figures, settings, and the commands of `make run`."""
+"""`zskl run`: records, figures, settings, and the commands of `make run`; `zskl expect`: text and JSON."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from command import process, zskl
-from zskl import datasets
+import user_files
+from command import invoke, process, zskl
+from user_files import MAKE
+from zskl import datasets, methods
 from zskl.cli import _datasets
-from zskl.cli import run as run_command
 from zskl.experiments import run_folder
+from zskl.experiments.expectation import expect_accuracy
 from zskl.experiments.unit import unit_seed
 from zskl.version import __version__
+
+GRID = {"shrinkage": (0.1, 0.6)}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +95,7 @@ def test_settings_reach_the_model(tmp_path):
         (("run", "digits", "--set", "random_state=3"), ["--seeds"]),
         (("run", "digits", "--seeds", "0"), ["--seeds"]),
         (("run", "digits", "--device", "gpu"), ["'gpu'", "expected 'cuda'"]),
-        (("run", "digits", "--json", f"{__file__}/x.jsonl"), ["test_run.py"]),
+        (("run", "digits", "--json", f"{__file__}/x.jsonl"), ["test_runs.py"]),
         (
             ("run", "digits", "--method", "polynomial-6", "--set", "learning_rate=9", "--set", "incoherence_weight=0"),
             ["diverged at step", "learning_rate (now 9)"],
@@ -100,7 +105,7 @@ def test_settings_reach_the_model(tmp_path):
         (("run", "digits", "--engine", "spark"), ["spark", "dask"]),
         (("run", "digits", "--address", "tcp://127.0.0.1:1"), ["tcp://127.0.0.1:1", "expected engine 'dask'"]),
         (("run", "digits", "--workers", "0"), ["--workers"]),
-        (("run", "digits", "--out", f"{__file__}/none"), ["test_run.py"]),
+        (("run", "digits", "--out", f"{__file__}/none"), ["test_runs.py"]),
         (("fly",), ["fly"]),
         (("run",), ["dataset"]),
     ],
@@ -254,7 +259,7 @@ def test_make_run_tunes_two_methods_and_leaves_two_at_their_defaults(monkeypatch
     found, loaded = [], []
     data = datasets.make_synthetic()
     monkeypatch.setattr(_datasets, "load_source", lambda source: loaded.append(source.name) or data)
-    monkeypatch.setattr(run_command, "run_pieces", lambda pieces, *more: found.append((pieces, more)))
+    monkeypatch.setattr("zskl.cli.runs.run_pieces", lambda pieces, *more: found.append((pieces, more)))
     done = zskl(*order)
     assert done.returncode == 0, done.stderr
     assert loaded == ["letters"]
@@ -268,3 +273,35 @@ def test_make_run_tunes_two_methods_and_leaves_two_at_their_defaults(monkeypatch
     command, runs, option, target, *_ = page
     assert (command, Path(runs), option) == ("report", folder, "-o")
     assert Path(target) == folder / "report.html"
+
+
+@pytest.fixture
+def quick_expect(monkeypatch):
+    """Two settings, and no processes for so little."""
+    monkeypatch.setitem(methods.METHODS, "class-means", replace(methods.METHODS["class-means"], grid=GRID, bounds={}))
+    monkeypatch.setattr("zskl.selection.calibration.Engine", lambda *names: None)
+
+
+@pytest.mark.usefixtures("quick_expect")
+def test_what_to_expect(here):
+    invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
+    twin = expect_accuracy(datasets.load("birds"), GRID, engine=None)
+    code, out = invoke("expect", "birds", "--top", "2")
+    assert code == 0
+    figure = f"{100 * twin.zero_shot.mean:.1f} ± {100 * twin.zero_shot.spread:.1f} %"
+    assert f"birds: expected zero-shot accuracy {figure} (3 folds of 2 to 3 held-out classes; chance" in out
+    assert f"{100 * twin.harmonic.mean:.1f} ± {100 * twin.harmonic.spread:.1f} %" in out
+    assert f"{100 * twin.groups[0].loss.mean:+.1f}" in out
+    assert "3 more; --top shows them" in out
+    code, out = invoke("expect", "birds", "--json")
+    assert json.loads(out) == {"dataset": "birds", **json.loads(json.dumps(twin.to_json()))}
+
+
+@pytest.mark.usefixtures("quick_expect")
+def test_expecting_from_too_few_classes_is_a_sentence(here):
+    user_files.write_birds(here, ["ant", "bee", "cat", "dog"])
+    invoke(*MAKE, "--unseen", "dog")
+    done = zskl("expect", "birds")
+    assert done.returncode == 2
+    assert "of 3 class(es)" in done.stderr
+    assert "Traceback" not in done.stderr

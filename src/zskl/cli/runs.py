@@ -1,25 +1,31 @@
-"""`zskl run`: train and evaluate."""
+"""`zskl run`, `compare`, `report` and `expect`: experiments, and what their records say."""
 
 from __future__ import annotations
 
+import io
+import json
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from zskl.cli import _options
-from zskl.cli._progress import SweepDisplay
-from zskl.cli._signals import STOPS, describe_stop
+from zskl.cli._progress import SweepDisplay, show_progress
 from zskl.cli._tables import draw_comparison, show_table
-from zskl.cli._terminal import fail, mention, open_output, say
-from zskl.cli._warnings import collect_messages
+from zskl.cli._terminal import STOPS, collect_messages, fail, fail_on_stop, mention, note, open_output, say
 
 if TYPE_CHECKING:
     from zskl.engines import Engine
+    from zskl.experiments.expectation import Figure
     from zskl.experiments.record import Record
     from zskl.experiments.sweep import SweepTask
 
+FILE_WIDTH = 240  # characters of a table in a file
 # Of the default methods, those that learn from examples and unlabelled rows.
 TAUGHT = ("class-means",)
 DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
@@ -124,7 +130,6 @@ def run(
     from zskl.cli import _datasets
     from zskl.engines import Engine
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments.sweep import SweepTask
 
     _arrays.check_device(device)
     settings = dict(_options.parse_setting(text) for text in set_ or [])
@@ -142,21 +147,20 @@ def run(
     for name in dict.fromkeys(dataset):
         source = _datasets.find_source(name, root, features, signatures, folds)
         data = _datasets.load_source(source)
-        pieces += [SweepTask(source, data, unit) for unit in units]
+        pieces += [sweep.SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)
 
 
 def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """Run them; what is finished is kept, in the folder `out` and the file `json_`."""
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments import run_folder as run_folders
     from zskl.experiments.record import Record
 
     found: dict[int, Record] = {}
     failures = []
     with (
         run_folder.open_run_folder(out, Record.from_json) if out is not None else nullcontext() as folder,
-        run_folders.replace_log(json_) if json_ is not None else nullcontext() as append,
+        run_folder.replace_log(json_) if json_ is not None else nullcontext() as append,
     ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
@@ -177,12 +181,11 @@ def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path
                     if append is not None:
                         append(outcome.to_json())
         except STOPS as stop:
-            how, code = describe_stop(stop)
             if folder is None:
-                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR you could continue it", code)
+                fail_on_stop(stop, f": {len(found)} of {len(pieces)} done; with --out DIR you could continue it")
             folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
-            fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
+            fail_on_stop(stop, f": {done} of {len(pieces)} done; the same command continues")
     results = [found[place] for place in sorted(found)]
     for data in dict.fromkeys(map(_identify_data, results)):
         show_results([record for record in results if _identify_data(record) == data])
@@ -216,3 +219,122 @@ def show_results(results: list[Record]) -> None:
     left_out = sorted({*(() if first.zsl.alone else first.zsl.left_out), *first.gzsl.left_out})
     if left_out:
         say(f"left out of the means, having no test rows: {', '.join(left_out)}")
+
+
+def compare(
+    runs: _options.Runs,
+    format_: Annotated[
+        Literal["table", "markdown", "csv", "latex"],
+        typer.Option("--format", help="How to write the table; csv has plain numbers."),
+    ] = "table",
+    sort: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Sort by this column within each dataset, best first.")
+    ] = None,
+    differences: Annotated[
+        bool, typer.Option("--differences", help="Show how far each figure is from the highest, with interval.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write. Default: the terminal.")
+    ] = None,
+) -> None:
+    """Compare what was run: mean over seeds with its 95 % interval, per dataset and method, the best in bold.
+
+    Bold are the highest figure and all that are not clearly lower: the interval of their difference includes 0.
+
+    Example: [b]zskl compare runs --sort H --format markdown[/b]
+
+    Example: [b]zskl compare runs --differences[/b]
+    """
+    from zskl import _files
+    from zskl.experiments import compare as source
+
+    if out is not None:
+        _files.check_target(out, *runs)
+    table = source.compare(runs, sort, differences)
+    for sentence in table.notes:
+        note(sentence)
+    if out is None and format_ == "table":
+        for part in filter(None, table.split()):
+            show_table(draw_comparison(part))
+        return
+    if format_ == "table":
+        file = io.StringIO()
+        Console(file=file, width=FILE_WIDTH, color_system=None).print(draw_comparison(table))
+        text = "\n".join(line.rstrip() for line in file.getvalue().strip("\n").split("\n")) + "\n"
+    else:
+        text = table.to_text(format_)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    _files.write_atomically(out, text.encode())
+    mention(f"wrote {out}: {len(table.rows)} row(s)")
+
+
+def report(
+    runs: _options.Runs,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML page to write.")] = Path(
+        "report.html"
+    ),
+    title: Annotated[str, typer.Option(help="The title of the page.")] = "Zero-shot report",
+) -> None:
+    """Write what was run as one page that needs nothing else: tables, figures, their data and commands.
+
+    Example: [b]zskl report runs -o report.html[/b]
+    """
+    from zskl import _files
+    from zskl.experiments.run_folder import collect
+    from zskl.report import page as source
+
+    _files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
+    found = collect(runs)
+    _files.write_atomically(out, source(found, title, [str(path) for path in runs]).encode())
+    mention(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
+
+
+def expect(
+    data: _options.Data,
+    top: Annotated[int, typer.Option(min=1, help="How many groups of attributes to show, largest loss first.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON in place of text.")] = False,
+    device: _options.Device = None,
+    root: _options.Root = None,
+    features: _options.Features = None,
+    signatures: _options.Signatures = None,
+    folds: _options.Folds = None,
+) -> None:
+    """Say what accuracy class means will reach on new classes, and which attributes carry it; no test row is read.
+
+    Example: [b]zskl expect birds[/b]
+    """
+    from zskl import _arrays
+    from zskl.cli import _datasets
+    from zskl.experiments import expectation
+
+    _arrays.check_device(device)
+    loaded = _datasets.load_dataset(data, root, features, signatures, folds)
+    with collect_messages(), show_progress(f"{loaded.name} validation classes") as report:
+        found = expectation.expect_accuracy(loaded, report=report, device=device)
+    if as_json:
+        typer.echo(json.dumps({"dataset": loaded.name, **found.to_json()}, ensure_ascii=False))
+        return
+    if len(found.held_out) == 1:
+        note("there is a single validation fold, so settings were chosen where they are judged: expect a little less")
+    low, high, number = min(found.held_out), max(found.held_out), len(found.held_out)
+    classes = str(low) if low == high else f"{low} to {high}"
+    held_out = f"{number} fold{'s' if number > 1 else ''} of {classes} held-out classes"
+    chance = f"chance {100 * found.chance:.1f} %"
+    say(f"{loaded.name}: expected zero-shot accuracy {_percent(found.zero_shot)} ({held_out}; {chance})")
+    if found.harmonic is not None:
+        say(f"expected H, with trained classes among the candidates, calibrated: {_percent(found.harmonic)}")
+    table = Table("without", "attributes", "zero-shot", "loss", box=box.SIMPLE)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for group in found.groups[:top]:
+        loss = f"{100 * group.loss.mean:+.1f} ± {100 * group.loss.spread:.1f}"
+        table.add_row(escape(group.name), str(group.attributes), f"{100 * group.without.mean:.1f}", loss)
+    show_table(table)
+    if len(found.groups) > top:
+        mention(f"{len(found.groups) - top} more; --top shows them")
+
+
+def _percent(figure: Figure) -> str:
+    return f"{100 * figure.mean:.1f} ± {100 * figure.spread:.1f} %"

@@ -1,0 +1,361 @@
+"""`zskl predict`, `explain`, `export` and `serve`: a fitted model at work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from zskl.cli import _options
+from zskl.cli._progress import SweepDisplay
+from zskl.cli._terminal import STOPS, collect_warnings, complain, fail, fail_on_stop, is_quiet, mention, say
+
+if TYPE_CHECKING:
+    from zskl.batch.predict import Explained, Options
+    from zskl.engines import Engine
+
+FIRST = 5  # rows that the terminal shows of explanations unless others are asked for
+
+
+def predict(
+    model: _options.ModelFile,
+    features: Annotated[
+        Path, typer.Argument(help=f"A row per sample: {_options.TABLES}; or a folder of .parquet or .npy.")
+    ],
+    signatures: _options.ClassTable = None,
+    with_known: _options.WithKnown = False,
+    candidates: _options.Candidates = None,
+    top: Annotated[int, typer.Option(min=1, help="How many classes per row, best first.")] = 5,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write probabilities in place of scores; needs a calibrated model.")
+    ] = False,
+    reject: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P", help='Answer "unknown" where the best probability is below P; needs a calibrated model.'
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE|DIR",
+            help="The CSV file to write (default: the terminal). For a folder of features: the folder to write into.",
+        ),
+    ] = None,
+    device: _options.Device = None,
+    engine: _options.EngineOption = None,
+    address: _options.Address = None,
+    workers: _options.Workers = None,
+) -> None:
+    """Predict the class of each row of a file, or of a folder of files. A class needs a description, not training.
+
+    Example: [b]zskl predict birds.zskl new.csv --signatures new_classes.csv --top 3 -o predictions.csv[/b]
+
+    Example: [b]zskl predict birds.zskl shards --out predictions --engine loky[/b], and again after an interruption
+    """
+    import csv
+
+    from zskl import _arrays, _files, methods
+    from zskl.batch import predict
+
+    _options.check_with_known(with_known, signatures)
+    _arrays.check_device(device)
+    runner = _options.make_engine(engine, address, workers)
+    asked = predict.Options(
+        None if signatures is None else str(signatures),
+        with_known,
+        tuple(candidates) if candidates else None,
+        top,
+        probabilities,
+        reject,
+    )
+    if features.is_dir():
+        _predict_folder(model, features, out, asked, device, runner)
+        return
+    if runner is not None:
+        raise ValueError(
+            f"{features} is not a folder: --engine, --address and --workers are for a folder of shards; leave them out"
+        )
+    if out is not None:
+        _files.check_target(out, model, features, signatures)
+    with collect_warnings():
+        lines = asked.predictor(methods.load(model, device)).lines(features)
+        if out is None:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        else:
+            mention(f"wrote {out}: {predict.write_predictions(out, lines)} rows")
+
+
+def _predict_folder(
+    model: Path, folder: Path, out: Path | None, options: Options, device: str | None, engine: Engine | None
+) -> None:
+    """A file of predictions for each shard in `folder`, in the folder `out`."""
+    from zskl._arrays import runs_on_gpu
+    from zskl.batch import predict as batch
+    from zskl.experiments import run_folder, sweep
+
+    if out is None:
+        raise ValueError(
+            f"{folder} is a folder: expected --out DIR, the folder for a file of predictions for each shard; add it"
+        )
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one; name another")
+    job, found = batch.plan_job(model, out, options, device), batch.find_shards(folder)
+    with run_folder.open_log(out, batch.FILE) as records:
+        reasons = batch.reasons_to_run(job, found, records)
+        left = {place: found[place] for place in reasons}
+        before, failures, rows = len(found) - len(left), 0, 0
+        if before:
+            mention(f"{before} of {len(found)} shards were done before")
+        for reason, number in Counter(filter(None, reasons.values())).items():
+            mention(f"{number} of {len(found)} shards are done again: {reason}")
+        try:
+            with SweepDisplay([shard.name for shard in found], before, "all shards") as display:
+                for place in set(range(len(found))) - set(left):
+                    display.finished(place)
+                # Processes would each load the model onto the GPU.
+                runner = None if engine is None or runs_on_gpu(None, device) else engine
+                run = batch.predict_folder(job, left, runner, records, display.started, display.describe)
+                with closing(run) as outcomes:
+                    for place, outcome in outcomes:
+                        display.finished(place)
+                        if isinstance(outcome, sweep.Failure):
+                            failures += 1
+                            complain(outcome.sentence)
+                        else:
+                            rows += outcome
+        except STOPS as stop:
+            done = len(found) - len(batch.reasons_to_run(job, found, records))
+            fail_on_stop(stop, f": {done} of {len(found)} shards done; the same command continues")
+    mention(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
+    if failures:
+        fail(f"{failures} of {len(found)} shards failed: mend them, then run the same command again", 2)
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
+    features: Annotated[Path, typer.Argument(help=f"A row per sample: {_options.TABLES}.")],
+    signatures: _options.ClassTable = None,
+    with_known: _options.WithKnown = False,
+    candidates: _options.Candidates = None,
+    top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
+    label: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class to explain. Default: the predicted one.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Go by attributes as you wrote them: one in which both classes agree adds nothing. What centring and "
+            "lengths add is one line.",
+        ),
+    ] = False,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N or N-M",
+            help=f"Which rows, counted from 0; repeatable. Default: the first {FIRST}; all with -o or --json.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write (default: the terminal).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON per row in place of text or CSV.")] = False,
+    device: _options.Device = None,
+) -> None:
+    """Show which attributes support the class of each row against the runner-up; they add up to the difference.
+
+    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it; with
+    --raw they name attributes.
+
+    Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
+    """
+    from zskl import _arrays, _files, methods
+    from zskl.batch import predict
+
+    _options.check_with_known(with_known, signatures)
+    _arrays.check_device(device)
+    if out is not None:
+        _files.check_target(out, model, features, signatures)
+    with collect_warnings():
+        found = predict.explain_file(
+            methods.load(model, device),
+            features,
+            signatures=signatures,
+            with_known=with_known,
+            candidates=candidates or None,
+            top=top,
+            label=label,
+            against=against,
+            rows=predict.parse_row_numbers(rows) if rows else None,
+            raw=raw,
+        )
+        _write(found, bool(rows), out, as_json)
+
+
+def _write(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+    """Write explanations to a file, or the terminal."""
+    from zskl import _files
+    from zskl.batch import predict
+
+    if as_json:
+        lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
+        if out is None:
+            for line in lines:
+                typer.echo(line)
+            return
+        text = "".join(f"{line}\n" for line in lines)
+        _files.write_atomically(out, text.encode())
+        mention(f"wrote {out}: {text.count(chr(10))} rows")
+    elif out is not None:
+        mention(f"wrote {out}: {predict.write_predictions(out, predict.explanation_lines(found))} lines")
+    else:
+        for one in found if chosen else islice(found, FIRST):
+            say(f"{one.named_by} {one.row}: {one.explanation}")
+        if not chosen and not is_quiet() and next(found, None) is not None:
+            typer.echo(f"the first {FIRST} rows; --rows shows others, -o FILE writes all", err=True)
+
+
+def export(
+    model: _options.ModelFile,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The ONNX file, or the index, to write.")],
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Fix the classes to those of the model: one input, less to compute.")
+    ] = False,
+    index: Annotated[
+        Literal["usearch", "faiss"] | None,
+        typer.Option(help="Instead: the class vectors of the model as a search index, their names in FILE.json."),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --index: the rows of this features file in place of the classes."),
+    ] = None,
+) -> None:
+    """Write a model as an ONNX file, scaling included: features, and signatures of any classes, to raw scores.
+
+    With --index, write vectors whose inner products order classes and rows as the model does.
+
+    Example: [b]zskl export birds.zskl -o birds.onnx[/b]
+
+    Example: [b]zskl export birds.zskl -o classes.usearch --index usearch[/b]
+    """
+    from zskl import _files, methods
+    from zskl import export as exporting
+    from zskl.batch.predict import write_row_index
+
+    if index is None and rows is not None:
+        raise ValueError(f"--rows {rows} was given without --index: say which library searches them, usearch or faiss")
+    if index is not None and fixed:
+        raise ValueError("--fixed and --index were both given: --fixed is for ONNX files; leave one out")
+    _files.check_target(out, model, rows)
+    loaded = methods.load(model)
+    if index is not None:
+        if rows is None:
+            exporting.to_index(loaded, out, index)
+            what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
+        else:
+            with collect_warnings():
+                what = f"the vectors of {write_row_index(loaded, rows, out, index)} rows of {rows}"
+        mention(f"wrote {out}: {what} for {index}; their names are in {out}.json")
+        return
+    exporting.to_onnx(loaded, out, signatures=not fixed)
+    d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)
+    inputs = f"features (n, {d})" if fixed else f"features (n, {d}) and signatures (c, {p})"
+    mention(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")
+
+
+def serve(
+    model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="A dataset folder or name: rows to look at and to rank.",
+            autocompletion=_options.complete_datasets,
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Pictures of these rows, found by DIR/rows.csv (file, row) or by the rows' names."
+        ),
+    ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
+            "Default: the one that the data's features name.",
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at. Any but this machine's own needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 picks a free one.")] = 8000,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve letters: a model and data that need no files.")] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."),
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="The address under which a proxy offers the service, such as https://birds.example/."
+        ),
+    ] = None,
+    classes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="How many processes answer, for more requests a second than one core can serve. They share classes "
+            "and examples. Not on Windows and macOS.",
+        ),
+    ] = 1,
+    device: _options.Device = None,
+    root: _options.Root = None,
+    features: _options.Features = None,
+    signatures: _options.Signatures = None,
+) -> None:
+    """Serve a model over HTTP, with a page to describe classes, classify rows and look at classes.
+
+    Example: [b]zskl serve --demo[/b]
+
+    Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
+    """
+    from zskl import datasets, methods
+    from zskl.cli import _datasets
+
+    try:
+        from zskl.serve import server
+    except ImportError as error:
+        raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
+    if demo == (model is not None):
+        raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
+    if demo and any(given is not None for given in (data, images, device, root, features, signatures)):
+        raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
+    if images is not None and data is None:
+        raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
+    address = server.Address(host, port, token, public_url)
+    fitted = None if model is None else methods.load(model, device)
+    loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
+    names = None if data is None else datasets.row_names(data, root, _datasets.pick_features(data, features or []))
+    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
+    mention("stopped")
