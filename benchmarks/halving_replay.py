@@ -25,8 +25,7 @@ from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.selection import grid_search
 from zskl.selection.class_folds import prepare_fold_data
-from zskl.selection.grid import group_settings
-from zskl.selection.grid_search import examine_settings, plan_search
+from zskl.selection.grid_search import examine_settings, group_settings, plan_search
 from zskl.selection.search_results import SCORINGS, Search, judge_settings
 
 

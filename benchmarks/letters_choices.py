@@ -24,7 +24,7 @@ from zskl._files import write_atomically
 from zskl.datasets import letters
 from zskl.experiments.unit import Unit
 from zskl.paper import results
-from zskl.selection.grid import expand_grid
+from zskl.selection.grid_search import expand_grid
 
 METHODS = {
     "class-means": False,

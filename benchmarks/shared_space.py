@@ -25,7 +25,7 @@ from machine import describe
 from zskl import datasets, methods, protocols, selection
 from zskl.datasets import split as split_by_class
 from zskl.engines import Engine
-from zskl.selection.grid import Grid
+from zskl.selection.grid_search import Grid
 from zskl.signatures.sentences import BUNDLED, Encoder, encode_texts, load_encoder
 
 MODULES = (

@@ -21,7 +21,7 @@ from zskl import DivergenceError, datasets, methods, protocols, selection
 from zskl.engines import Engine
 from zskl.plots import ValidationTestDisplay
 from zskl.plots._base import draw_panels
-from zskl.selection.grid import group_settings
+from zskl.selection.grid_search import group_settings
 
 PANELS = (("zsl", "zero-shot accuracy"), ("gzsl", "calibrated H"))
 

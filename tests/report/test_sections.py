@@ -10,7 +10,7 @@ from zskl.experiments import unit
 from zskl.experiments.record import Record, TriedSettings
 from zskl.experiments.unit import Unit
 from zskl.report import sections
-from zskl.selection.grid import expand_grid
+from zskl.selection.grid_search import expand_grid
 
 
 def test_objective_is_thinned_to_means():

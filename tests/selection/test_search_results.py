@@ -12,7 +12,7 @@ from zskl import Committee, baselines, datasets, methods, selection
 from zskl.experiments.unit import Unit
 from zskl.methods import list_tried_values, split_grid
 from zskl.selection import AgainstDefault, Search, grid_search
-from zskl.selection.grid import expand_grid, group_settings
+from zskl.selection.grid_search import expand_grid, group_settings
 from zskl.selection.search_results import Search as Search_search_results
 from zskl.selection.search_results import is_wide, prefer_default
 

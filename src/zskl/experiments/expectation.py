@@ -22,9 +22,9 @@ from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import Margins, harmonic_mean, row_margins
 from zskl.selection.class_folds import FoldData, prepare_fold_data
 from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.grid import Grid
 from zskl.selection.grid_search import (
     FoldScorer,
+    Grid,
     Report,
     SearchPlan,
     choose_engine,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._display import Shown, format_percent
-from zskl.selection import grid
+from zskl.selection import search_results
 from zskl.selection.search_results import AgainstDefault
 
 VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
@@ -151,7 +151,7 @@ class Probabilities:
     gzsl: Confidence | None = None
 
 
-class Edge(grid.Edge):
+class Edge(search_results.Edge):
     """A number of a chosen setting beyond which nothing was tried, with the reason in the words of tables."""
 
     @property

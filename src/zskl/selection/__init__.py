@@ -2,8 +2,7 @@
 
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
-from zskl.selection.grid import Edge
-from zskl.selection.search_results import AgainstDefault, Choice, Search
+from zskl.selection.search_results import AgainstDefault, Choice, Edge, Search
 from zskl.selection.tuning import Tuned, refit, search, tune
 
 __all__ = [

@@ -28,18 +28,22 @@ from zskl.methods import prefix_settings
 from zskl.metrics import row_margins
 from zskl.selection.calibration import Scored, fit_temperature
 from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds
-from zskl.selection.grid import Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
 from zskl.selection.grid_search import (
     FoldScorer,
+    Grid,
     Outcomes,
     SearchOptions,
     SearchPlan,
     can_be_fitted,
+    check_bounds,
+    combine_values,
+    expand_grid,
     plan_search,
     search_grid,
+    setting_values,
     spell_params,
 )
-from zskl.selection.search_results import FIGURES, SCORINGS, Search, judge_settings
+from zskl.selection.search_results import FIGURES, SCORINGS, Edge, Search, judge_settings
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:

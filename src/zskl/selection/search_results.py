@@ -12,13 +12,52 @@ from numpy.typing import ArrayLike, NDArray
 from zskl._validation import check_option
 from zskl.metrics import Margins, best_constant, harmonic_means
 from zskl.selection.class_folds import Fold, check_seen
-from zskl.selection.grid import Edge
 
 SCORINGS = ("zsl", "gzsl")
 FIGURES = ("zsl", "gzsl", "seen", "unseen", "constants")  # what a search has of each setting
 POINTS, SHARE = 0.05, 0.2  # a standard deviation above both, the second of the mean, is wide
 EQUAL = 0.005  # an unsteady setting gives way to the best steady one whose mean is at most this far below
 ROUNDING = 9  # digits after the point: those behind are of the order of addition, not of answers
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A number of a chosen setting beyond which nothing was tried.
+
+    Parameters
+    ----------
+    name : str
+        The name of the setting.
+    value : float
+        Its value.
+    side : {"lowest", "highest"}
+        At which end of the tried values it is.
+    bound : float or None
+        The bound that kept the search from going on; None where the grid was not extended.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [1.0, 1e6]}
+    >>> selection.search(baselines.ESZSL(), X, y, data.signatures, grid).pick("zsl").edges
+    (Edge(name='gamma', value=1.0, side='lowest', bound=None),)
+    """
+
+    name: str
+    value: float
+    side: str
+    bound: float | None = None
+
+    @property
+    def why(self) -> str:
+        """Why it stays there: "bound" or "not extended"."""
+        return "not extended" if self.bound is None else "bound"
+
+    def __str__(self) -> str:
+        reason = "the grid was not extended" if self.bound is None else "its bound"
+        return f"{self.name}={self.value:g} is the {self.side} value tried ({reason})"
 
 
 @dataclass(frozen=True)

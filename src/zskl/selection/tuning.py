@@ -31,9 +31,17 @@ from zskl.selection.class_folds import (
     prepare_fold_data,
 )
 from zskl.selection.composite_search import search_members, search_pipeline
-from zskl.selection.grid import Bounds, Edge, Grid, is_number
-from zskl.selection.grid_search import Report, SearchOptions, choose_engine, plan_search, search_grid
-from zskl.selection.search_results import SCORINGS, AgainstDefault, Choice, Search
+from zskl.selection.grid_search import (
+    Bounds,
+    Grid,
+    Report,
+    SearchOptions,
+    choose_engine,
+    is_number,
+    plan_search,
+    search_grid,
+)
+from zskl.selection.search_results import SCORINGS, AgainstDefault, Choice, Edge, Search
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:
