@@ -7,7 +7,7 @@ import signal
 
 from held import FOLDER, hold
 from zskl.batch import predict
-from zskl.experiments import unit
+from zskl.experiments import sweep, unit
 
 
 class Unit(unit.Unit):
@@ -44,7 +44,7 @@ def hear():
 
 
 def main():
-    unit.Unit, predict.Job = Unit, Job
+    sweep.Unit, predict.Job = Unit, Job
     from zskl.cli import main
 
     main()
