@@ -17,7 +17,7 @@ from zskl.experiments.unit import unit_seed
 from zskl.metrics import Margins, harmonic_mean
 from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid_search import choose_engine, examine_settings, plan_search
-from zskl.selection.search_results import SCORINGS, is_wide, judge_settings
+from zskl.selection.search_results import SCORINGS, is_wide_result, judge_settings
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def compared(data: datasets.Dataset, method: str, seed: int, device: str | None)
     found = examine_settings(planned, choose_engine("auto", estimator, X))
     folds, settings = list(shared.folds), planned.settings
     whole = judge_settings(settings, folds, found)
-    unsteady = is_wide(whole.seen) | is_wide(whole.gzsl)
+    unsteady = is_wide_result(whole.seen) | is_wide_result(whole.gzsl)
     rows = []
     for scoring in SCORINGS:
         changes = []

@@ -189,13 +189,13 @@ def test_of_two_who_write_a_new_folder_one_wins(tmp_path):
 def test_a_folder_that_comes_between_two_steps_of_an_exchange_is_kept(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.mkdir()
-    rename = files._rename
+    rename = files._rename_file
 
     def raced(old, new, target):
         rename(old, new, target)
         (path / "theirs").mkdir(parents=True)
 
-    monkeypatch.setattr(files, "_rename", raced)
+    monkeypatch.setattr(files, "_rename_file", raced)
     with pytest.raises(FileExistsError, match="somebody else"), files.replace_folder(path):
         pass
     assert [file.name for file in path.iterdir()] == ["theirs"]

@@ -72,7 +72,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.fsync(file.fileno())
             size = os.path.getsize(temporary)
             os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_read_umask())
-            _rename(temporary, path, path)
+            _rename_file(temporary, path, path)
     except BaseException:
         os.unlink(temporary)
         raise
@@ -93,9 +93,9 @@ def replace_folder(path: str | os.PathLike[str], new: bool = False) -> Iterator[
         with _explain_full_disk(path):
             yield temporary
         if path.exists() and not new:
-            _exchange(temporary, path)
+            _exchange_folders(temporary, path)
         else:
-            _claim(temporary, path)
+            _claim_folder_path(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -117,7 +117,7 @@ def _explain_full_disk(path: Path) -> Iterator[None]:
         raise OSError(f"cannot write {path}: the disk is full; make room there, or choose another path") from error
 
 
-def _claim(new: Path, path: Path) -> None:
+def _claim_folder_path(new: Path, path: Path) -> None:
     """Rename a folder to a path where there is none, in one step: of two processes that do so, one wins."""
     try:
         if path.exists():
@@ -134,11 +134,11 @@ def _claim(new: Path, path: Path) -> None:
         raise
 
 
-def _exchange(new: Path, path: Path) -> None:
+def _exchange_folders(new: Path, path: Path) -> None:
     old = _hidden_name(path, ".old")
-    _rename(path, old, path)
+    _rename_file(path, old, path)
     try:
-        _claim(new, path)
+        _claim_folder_path(new, path)
     except BaseException:
         if path.exists():  # somebody else's
             shutil.rmtree(old, ignore_errors=True)
@@ -152,7 +152,7 @@ def _hidden_name(path: Path, suffix: str) -> Path:
     return path.parent / f".{path.name}.{secrets.token_hex(6)}{suffix}"
 
 
-def _rename(old: str | Path, new: Path, path: Path) -> None:
+def _rename_file(old: str | Path, new: Path, path: Path) -> None:
     """A step on the way to a new `path`. On Windows a file that is open stays where it is, and so does its folder."""
     try:
         os.replace(old, new)

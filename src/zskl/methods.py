@@ -79,7 +79,7 @@ def drop_fixed_settings(grid: DefaultGrid, fixed: Container[str]) -> list[dict[s
         own_batch = any(name.endswith(BATCH_SIZE) and name in fixed for name in part)
         tried = use_default_batches(part) if own_batch else part
         left = {name: list(values) for name, values in tried.items() if name not in fixed}
-        if not any(_is_within(left, other) for other in found):
+        if not any(_is_within_grid(left, other) for other in found):
             found.append(left)
     return found
 
@@ -115,7 +115,7 @@ def nest_grids(members: Mapping[str, DefaultGrid]) -> tuple[GridPart, ...]:
     return tuple(found)
 
 
-def _is_within(part: GridPart, other: GridPart) -> bool:
+def _is_within_grid(part: GridPart, other: GridPart) -> bool:
     return part.keys() == other.keys() and all(set(part[name]) <= set(other[name]) for name in part)
 
 

@@ -64,7 +64,7 @@ def test_similarities_and_their_gradients(embedding, blocks, monkeypatch):
         phi = {"intersection": lambda x, v: min(x, v), "relu": lambda x, v: max(0.0, x - v)}[embedding]
         return np.array([[sum(w[m] * phi(x[m], v[m]) for m in range(5)) for v in V] for x in X])
 
-    assert_close(sse.similarities(X, w, V, embedding), slow(w, V), SUMS.double)
+    assert_close(sse.compute_sse_similarities(X, w, V, embedding), slow(w, V), SUMS.double)
     by_w, by_V = sse.similarity_gradients(X, w, V, embedding, slope)
     assert_close(by_w, central(lambda w: (slope * slow(w, V)).sum(), w), DIFFERENCES)
     assert_close(by_V, central(lambda V: (slope * slow(w, V)).sum(), V), DIFFERENCES)

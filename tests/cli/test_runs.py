@@ -179,8 +179,10 @@ def test_default_methods_with_and_without_shots(tmp_path):
 def test_source_of_a_dataset_is_found_once(monkeypatch):
     """From its options to its source."""
     asked = []
-    find_source = _datasets.find_source
-    monkeypatch.setattr(_datasets, "find_source", lambda name, *rest: asked.append(name) or find_source(name, *rest))
+    find_source = _datasets.find_dataset_source
+    monkeypatch.setattr(
+        _datasets, "find_dataset_source", lambda name, *rest: asked.append(name) or find_source(name, *rest)
+    )
     assert zskl("run", "digits", "--method", "gaussian-ort", "--set", "epochs=1").returncode == 0
     assert asked == ["digits"]
 

@@ -123,7 +123,7 @@ def test_a_moved_split_and_a_changed_number_are_noticed(here):
     np.save(here / "birds/features.npy", X)
     datasets.load("birds")  # the large file is not read as a whole
     with pytest.raises(ValueError, match=r"features\.npy has changed"):
-        folder.check_features(here / "birds")
+        folder.check_folder_features(here / "birds")
     header = json.loads((here / "birds/manifest.json").read_text())
     for change, sentence in (
         ({"version": 9}, "version 9"),
@@ -278,7 +278,7 @@ def test_each_file_is_opened_as_rarely_as_possible(here, monkeypatch):
         make_own_files("b", features="only.csv", labels="y.csv")
         assert (opened["only.csv"], opened["y.csv"], opened["traits.csv"]) == (2, 1, 1)
     looked, check = Counter(), tables.find_source
-    monkeypatch.setattr(tables, "find_source", lambda path, *more: looked.update([path]) or check(path, *more))
+    monkeypatch.setattr(tables, "find_table_source", lambda path, *more: looked.update([path]) or check(path, *more))
     make_own_files("c", features="features.parquet")
     assert set(looked.values()) == {1}
 

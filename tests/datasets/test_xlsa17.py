@@ -17,7 +17,7 @@ from benchmark_files import ATTRIBUTES, CLASSES, EACH, UNSEEN, WRITERS, tiny, wi
 from user_files import make
 from zskl import datasets
 from zskl.cli import app
-from zskl.cli._datasets import pick_features
+from zskl.cli._datasets import pick_dataset_features
 from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
 from zskl.experiments import run_folder
 
@@ -207,14 +207,14 @@ def test_run_reports_dropped_rows(tmp_path):
 
 
 def test_features_for_each_dataset():
-    assert pick_features("CUB", []) is None
-    assert pick_features("apy", ["res50", "aPY=vgg", "CUB=clip"]) == "vgg"
-    assert pick_features("SUN", ["aPY=vgg", "res50"]) == "res50"
+    assert pick_dataset_features("CUB", []) is None
+    assert pick_dataset_features("apy", ["res50", "aPY=vgg", "CUB=clip"]) == "vgg"
+    assert pick_dataset_features("SUN", ["aPY=vgg", "res50"]) == "res50"
     for entry in ("CUB=", "=clip", ""):
         with pytest.raises(ValueError, match="expected NAME or DATASET=NAME"):
-            pick_features("CUB", [entry])
+            pick_dataset_features("CUB", [entry])
     with pytest.raises(ValueError, match="no dataset is called 'CBU'"):
-        pick_features("CUB", ["CBU=clip"])
+        pick_dataset_features("CUB", ["CBU=clip"])
 
 
 # Signatures of a benchmark: att, original_att, another .mat, a table.

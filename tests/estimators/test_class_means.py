@@ -188,7 +188,7 @@ def test_memory_mapped_rows_are_read_once_and_not_held(data, tmp_path, monkeypat
     read = []
     original = zskl.estimators._inputs.take_rows
     monkeypatch.setattr(
-        "zskl.estimators._inputs.take_rows", lambda model, X, rows: read.append(rows) or original(model, X, rows)
+        "zskl.estimators._inputs.take_input_rows", lambda model, X, rows: read.append(rows) or original(model, X, rows)
     )
     model = ClassMeansClassifier().fit(mapped, y, table)
     assert [row for rows in read for row in range(rows.start, rows.stop)] == list(range(len(y)))
@@ -244,8 +244,8 @@ def test_fitted_scaling_works_in_one_fit():
 def test_signatures_are_read_once(data, monkeypatch):
     X, y, table = data
     frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(), []
-    read = tables._from_frame
-    monkeypatch.setattr(tables, "_from_frame", lambda given: reads.append(1) or read(given))
+    read = tables._read_table_from_frame
+    monkeypatch.setattr(tables, "_read_table_from_frame", lambda given: reads.append(1) or read(given))
     for row in range(12):
         pieces.partial_fit(X[row : row + 1], y[row : row + 1], frame if row == 0 else None)
     assert len(reads) == 1

@@ -11,7 +11,7 @@ from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, datasets, selection
 from zskl.estimators import kernel_classifier
 from zskl.estimators._candidates import best_row_scores
-from zskl.estimators._class_means_scores import CrowdingScores, secants
+from zskl.estimators._class_means_scores import CrowdingScores, compute_score_secants
 from zskl.estimators.explanation import SCALING
 
 # Searches
@@ -301,7 +301,7 @@ def test_gaussian_kernel_is_explained_by_attributes(toy):
 
 def test_secants_between_equal_and_distant_numbers():
     s, t = np.array([1.0, 1.0, 0.0, 3.0, 0.0]), np.array([1.0, 1.0 + 1e-9, 2.0, 1.0, 800.0])
-    found = secants(s, t)
+    found = compute_score_secants(s, t)
     assert_close(found[:2], -np.exp(-s[:2]), 1e-8)
     assert_close(found[2:], (np.exp(-s[2:]) - np.exp(-t[2:])) / (s[2:] - t[2:]), SUMS.double)
 

@@ -65,7 +65,7 @@ def test_other_data_is_other_work(digits, tmp_path):
 
 def test_a_worker_with_other_data_is_refused(digits):
     with pytest.raises(ValueError, match=r"differs on a worker.*give all machines the same files"):
-        sweep._run_on_worker("sweep", (DatasetSource("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
+        sweep._run_sweep_on_worker("sweep", (DatasetSource("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
 
 
 def test_sources_travel_without_this_working_folder(digits, package, tmp_path, monkeypatch):

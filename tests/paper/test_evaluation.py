@@ -102,9 +102,9 @@ def test_a_stack_gives_the_accuracies_of_single_fits(data, monkeypatch):
     """As on a GPU, where all values train at once."""
     settings = [{**SETTING, "sigma": sigma} for sigma in (0.5, 1.0, 2.0)]
     estimator = methods.build("gaussian-ort", {"random_state": 3})
-    alone = evaluation._test_settings(estimator, settings, data, None)
+    alone = evaluation._evaluate_settings(estimator, settings, data, None)
     monkeypatch.setattr(evaluation, "runs_on_gpu", lambda *given: True)
-    stacked = evaluation._test_settings(estimator, settings, data, None)
+    stacked = evaluation._evaluate_settings(estimator, settings, data, None)
     for one, other, setting in zip(stacked, alone, settings, strict=True):
         model = methods.build("gaussian-ort", {"random_state": 3, **setting}).fit(
             *data.samples("trainval"), data.signatures

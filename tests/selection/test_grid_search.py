@@ -39,8 +39,8 @@ from zskl.selection.grid_search import (
     combine_values,
     expand_grid,
     extend_search,
+    find_next_grid_value,
     group_settings,
-    next_value,
     plan_search,
     run_task,
 )
@@ -480,7 +480,7 @@ def test_each_scoring_is_followed_and_all_steps_of_a_round_go_together():
     ],
 )
 def test_a_step_is_the_grid_s_own_and_ends_at_the_bound(values, value, side, bounds, expected):
-    found = next_value(values, value, side, bounds)
+    found = find_next_grid_value(values, value, side, bounds)
     assert found == expected
     assert type(found) is type(expected)
 

@@ -14,7 +14,7 @@ from zskl.methods import list_tried_values, split_grid
 from zskl.selection import AgainstDefault, Search, grid_search
 from zskl.selection.grid_search import expand_grid, group_settings
 from zskl.selection.search_results import Search as Search_search_results
-from zskl.selection.search_results import is_wide, prefer_default
+from zskl.selection.search_results import is_wide_result, prefer_default
 
 # Against default
 
@@ -217,10 +217,11 @@ def test_a_choice_tells_its_spreads():
 
 def test_wide_needs_both_points_and_a_share():
     assert (
-        is_wide([[0.1, 0.3], [0.8, 0.9], [0.01, 0.05], [0.5, 0.5], [-np.inf, -np.inf]]).tolist() == [True] + [False] * 4
+        is_wide_result([[0.1, 0.3], [0.8, 0.9], [0.01, 0.05], [0.5, 0.5], [-np.inf, -np.inf]]).tolist()
+        == [True] + [False] * 4
     )
-    assert not is_wide([0.4])
-    assert not is_wide([])
+    assert not is_wide_result([0.4])
+    assert not is_wide_result([])
 
 
 def test_tune_warns_in_one_line(caplog, monkeypatch):

@@ -58,11 +58,15 @@ def test_class_is_a_rival_only_if_all_its_signatures_are():
     table = SignatureTable(np.array(["a", "a", "b", "c"]), np.array([[0, 0], [1, 0], [0, 4], [0, 1.9]]), None)
     classes, described = np.array(["a", "b", "c"]), np.array([1.0, 0.0])
     given = np.array([True, True])
-    assert gallery.find_rivals(table, classes, described, given).tolist() == [False, True, True]
-    assert gallery.find_rivals(table, classes, described, np.array([False, True])).tolist() == [False, True, False]
-    far = gallery.find_rivals(table, classes, 100 * np.ones(2), given)
+    assert gallery.find_gallery_rivals(table, classes, described, given).tolist() == [False, True, True]
+    assert gallery.find_gallery_rivals(table, classes, described, np.array([False, True])).tolist() == [
+        False,
+        True,
+        False,
+    ]
+    far = gallery.find_gallery_rivals(table, classes, 100 * np.ones(2), given)
     assert (
-        far.tolist() == gallery.find_rivals(table, classes, table.matrix.max(axis=0), given).tolist()
+        far.tolist() == gallery.find_gallery_rivals(table, classes, table.matrix.max(axis=0), given).tolist()
     )  # nearest to it
     known = np.array([[1.0, 4.0, 9.0]])
     assert gallery.subtract_rivals(np.array([3.0]), known, np.zeros(3, bool)).tolist() == [3.0]

@@ -259,7 +259,7 @@ def test_cancelled_answer_does_not_affect_others():
             predictions.PendingRow(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
         ]
         futures[0].cancel()
-        predictions._answer_group(service.snapshot, group)
+        predictions._predict_group(service.snapshot, group)
         return await futures[1]
 
     for row in (X[1:2], np.zeros((1, 3), np.float32)):  # the second has another width: no array holds both

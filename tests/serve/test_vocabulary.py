@@ -14,7 +14,7 @@ from zskl.serve.classes import name_classes_by_text
 from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
-from zskl.serve.vocabulary import Phrases, Vocabulary, WordMeanings, _split_name
+from zskl.serve.vocabulary import Phrases, Vocabulary, WordMeanings, _split_attribute_name
 from zskl.signatures import sentences
 from zskl.signatures.sentences import sentence_vectors
 
@@ -81,7 +81,7 @@ BIRDS = [
 
 def understood(names, text):
     """Attributes as part=value, with a minus if they are denied; unknown words after them."""
-    mentions, unknown = Phrases([_split_name(name) for name in names]).read(text)
+    mentions, unknown = Phrases([_split_attribute_name(name) for name in names]).read(text)
     told = [("-" if one.denied else "") + names[one.place].removeprefix("has_") for one in mentions]
     return [one.replace("_color::", "=").replace("::", "=") for one in told], unknown
 
@@ -158,7 +158,7 @@ def encoder(given):
 def sentence_data(tmp_path, monkeypatch):
     """A dataset folder whose table an encoder made, and a model of it; `known` says whether the encoder is here."""
     monkeypatch.setattr(sentences, "load_encoder", lambda *_: encoder)
-    monkeypatch.setattr(sentences, "is_present", lambda name: name == "counts")
+    monkeypatch.setattr(sentences, "is_encoder_present", lambda name: name == "counts")
     monkeypatch.setattr(sentences, "encoder_identity", lambda name: "counts 1" if name == "counts" else None)
     table = sentence_vectors(CLASSES, encoder, "a bird: {}")
     table.index.name = "class"
@@ -203,7 +203,7 @@ def test_class_described_by_a_sentence_is_kept(sentence_data, tmp_path):
 
 def test_sentence_needs_its_encoder(sentence_data, monkeypatch, fresh):
     data, model = sentence_data
-    monkeypatch.setattr(sentences, "is_present", lambda _: False)
+    monkeypatch.setattr(sentences, "is_encoder_present", lambda _: False)
     client = services.client(service_of(data, model))
     said = refusal(client.post("/classes", json={"name": "gull", "sentence": "white"}), 409)
     assert "the encoder counts 1, which is not on this machine" in said
@@ -220,7 +220,7 @@ def test_sentence_needs_its_encoder(sentence_data, monkeypatch, fresh):
 
 def test_unknown_word_matches_one_of_similar_meaning(monkeypatch):
     known = {"eyebrow": [1, 0], "tail": [0, 1], "brow": [0.9, 0.3], "songbird": [0.7, 0.7]}
-    monkeypatch.setattr(sentences, "is_present", lambda _: True)
+    monkeypatch.setattr(sentences, "is_encoder_present", lambda _: True)
     monkeypatch.setattr(WordMeanings, "_vectors", lambda _, words: np.array([known[one] for one in words], float))
     assert WordMeanings(["eyebrow", "tail"]).nearest(["brow", "songbird"]) == {"brow": "eyebrow"}
     model, _ = services.small()
@@ -228,5 +228,5 @@ def test_unknown_word_matches_one_of_similar_meaning(monkeypatch):
     monkeypatch.setattr(words._meanings, "nearest", lambda unknown: dict.fromkeys(unknown, "fur"))
     found = words.understand("big size, no hair")["attributes"]
     assert [(one["attribute"], one["guessed"]) for one in found] == [("fur", True), ("size", False)]
-    monkeypatch.setattr(sentences, "is_present", lambda _: False)
+    monkeypatch.setattr(sentences, "is_encoder_present", lambda _: False)
     assert WordMeanings(["eyebrow"]).nearest(["brow"]) == {}

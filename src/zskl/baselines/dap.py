@@ -42,7 +42,7 @@ def binarise(Y: Array, threshold: NumPyArray) -> Array:
     return namespace(Y).astype(convert_like(threshold, Y) < Y, Y.dtype)
 
 
-def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
+def score_by_attributes(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
     """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
 
     An attribute that all or none of the seen classes have says nothing about unseen classes and is left out.
@@ -144,4 +144,4 @@ class DAP(AttributeClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         F = X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X)
         A = binarise(Y, self.threshold_)
-        return class_scores(-_linear_models.softplus(-F), -_linear_models.softplus(F), A, self.prior_)
+        return score_by_attributes(-_linear_models.softplus(-F), -_linear_models.softplus(F), A, self.prior_)

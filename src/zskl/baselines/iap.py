@@ -93,4 +93,4 @@ class IAP(dap.AttributeClassifier):
         xp = namespace(X)
         classes = softmax(X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X))  # (n, C)
         p = xp.clip(classes @ convert_like(self.present_, X), FLOOR, 1 - FLOOR)
-        return dap.class_scores(xp.log(p), xp.log1p(-p), dap.binarise(Y, self.threshold_), self.prior_)
+        return dap.score_by_attributes(xp.log(p), xp.log1p(-p), dap.binarise(Y, self.threshold_), self.prior_)

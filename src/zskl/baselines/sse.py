@@ -73,13 +73,13 @@ def split_by_sign(X: Array, signed: bool) -> Array:
     return xp.concat([positive, xp.maximum(-X, zero)], axis=1) if signed else positive
 
 
-def similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
+def compute_sse_similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
     """π (n, C) of rows X (n, d) for w (d,) and V (C, d)."""
     xp = namespace(X)
     parts = []
     for start in range(0, X.shape[0], ROWS):
         rows = X[start : start + ROWS]
-        blocks = [_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)]
+        blocks = [_embed_features(rows, V[some], embedding) @ w for some in _split_sse_rows(rows, V)]
         parts.append(xp.concat(blocks, axis=0).T)
     return xp.concat(parts, axis=0)
 
@@ -89,7 +89,7 @@ def similarity_gradients(X: Array, w: Array, V: Array, embedding: str, slope: Ar
     xp = namespace(X)
     slope = slope.T  # (C, n)
     by_w, by_V = xp.zeros_like(w), []
-    for some in _row_blocks(X, V):
+    for some in _split_sse_rows(X, V):
         by_w += xp.sum(slope[some][:, None, :] @ _embed_features(X, V[some], embedding), axis=(0, 1))
         above = xp.astype(X[None, :, :] > V[some][:, None, :], X.dtype)  # where a threshold binds
         by_V.append((slope[some][:, None, :] @ above)[:, 0, :])
@@ -129,7 +129,7 @@ class SimilarityProblem:
         self.margins = (1 - self.Z @ self.Z.T) * (1 - convert_like(np.eye(C), self.X))
         V = self.own.T @ self.X / convert_like(training.sizes, self.X)[:, None]
         w = (1 if embedding == "intersection" else -1) * xp.ones_like(V[0, :])
-        F = similarities(V, w, V, embedding) @ self.Z.T
+        F = compute_sse_similarities(V, w, V, embedding) @ self.Z.T
         ahead = xp.sum(F * convert_like(np.eye(C), F), axis=1, keepdims=True) - F
         fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # by how much class means are ahead
         size = fit[0] / fit[1] if min(fit) > 0 else 1.0
@@ -141,7 +141,7 @@ class SimilarityProblem:
         xp = namespace(W)
         now = W[0] * self.units
         w, V, X = now[0], now[1:], self.X[rows]
-        F = similarities(X, w, V, self.embedding) @ self.Z.T
+        F = compute_sse_similarities(X, w, V, self.embedding) @ self.Z.T
         value, slope = margin_loss(F, self.own[rows], self.margins, self.alignment)
         by_w, by_V = similarity_gradients(X, w, V, self.embedding, slope @ self.Z)
         gradient = xp.concat([by_w[None, :], by_V], axis=0) + self.ridge * now
@@ -168,7 +168,7 @@ def _embed_features(X: Array, V: Array, embedding: str) -> Array:
     return xp.maximum(difference, 0 * difference)
 
 
-def _row_blocks(X: Array, V: Array) -> Iterator[slice]:
+def _split_sse_rows(X: Array, V: Array) -> Iterator[slice]:
     height = max(1, ENTRIES[runs_on_gpu(X, None)] // (X.shape[0] * X.shape[1]))
     for start in range(0, V.shape[0], height):
         yield slice(start, start + height)
@@ -306,7 +306,7 @@ class SSE(DescentClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         w, V = self.weights_.reshape(-1), self.thresholds_.reshape(len(self.thresholds_), -1)
         X = split_by_sign(X, signed=len(self.weights_) > 1)
-        found = similarities(X, convert_like(w, X), convert_like(V, X), self.embedding_)
+        found = compute_sse_similarities(X, convert_like(w, X), convert_like(V, X), self.embedding_)
         return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
 
     @classmethod

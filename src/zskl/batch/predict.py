@@ -31,7 +31,7 @@ from zskl.datasets.tables import STANDARD_INPUT, parquet
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
-from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown
+from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown_label
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
 from zskl.experiments.sweep import Failure
@@ -80,7 +80,7 @@ class Predictor:
         self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
-            check_unknown(self.panel.labels)
+            check_unknown_label(self.panel.labels)
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:

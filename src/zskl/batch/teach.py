@@ -62,7 +62,7 @@ def _describe_calibration(before: ZeroShotClassifier, after: ZeroShotClassifier)
     return f"calibration: {constant} ({was})" + (f"; temperatures {written} candidates" if written else "")
 
 
-def check_ability(model: ZeroShotClassifier, path: PathLike, ability: str) -> None:
+def check_teaching_ability(model: ZeroShotClassifier, path: PathLike, ability: str) -> None:
     """Refuse a model without this method, naming those that have it, before its files are read."""
     if not hasattr(model, ability):
         names = methods_with(ability)
@@ -75,7 +75,7 @@ def check_ability(model: ZeroShotClassifier, path: PathLike, ability: str) -> No
 def teach_from_file(
     model: Any, features: PathLike, labels: PathLike, signatures: PathLike | None = None, wrong: bool = False
 ) -> Change:
-    X, y = read_labelled(model, features, labels)
+    X, y = read_teaching_rows(model, features, labels)
     table = None if signatures is None else read_candidates(model, signatures, with_known=False)
     verb = "marked as wrong" if wrong else "taught"
     return Change(model, model.add_examples(X, y, table, wrong=wrong), verb, dict(Counter(y.tolist())))
@@ -84,7 +84,7 @@ def teach_from_file(
 def remove_examples(model: Any, features: PathLike | None, labels: PathLike | None) -> Change:
     """Without features all examples of the classes in the file of labels go, and without labels all examples."""
     if features is not None and labels is not None:
-        X, y = read_labelled(model, features, labels)
+        X, y = read_teaching_rows(model, features, labels)
         return Change(model, model.remove_examples(X, y), "removed", dict(Counter(y.tolist())))
     if features is not None:
         raise ValueError("features were given without labels: expected the class of each row; give --labels too")
@@ -101,7 +101,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
     return Change(model, model.remove_examples(y=names), "removed", dict(gone))
 
 
-def read_labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
+def read_teaching_rows(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
     """Rows and their classes. A file of labels that names its rows may name some of them only: others are left out."""
     column = tables.label_column(tables.read_header(features), features, labels)
     found, label_ids, numbered = (tables.Labels(), None, False) if column else tables.read_some_labels(labels)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from zskl import datasets
 from zskl.cli._terminal import mention, note
-from zskl.datasets.xlsa17 import DEFAULT_FEATURES, has_feature_files
+from zskl.datasets.xlsa17 import DEFAULT_FEATURES, is_benchmark_name
 from zskl.experiments.sweep import DatasetSource
 
 
@@ -18,7 +18,7 @@ def load_dataset(
     name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
 ) -> datasets.Dataset:
     """The dataset that these options name; see `load_source`."""
-    return load_source(find_source(name, root, features, signatures, folds))
+    return load_source(find_dataset_source(name, root, features, signatures, folds))
 
 
 def load_source(source: DatasetSource) -> datasets.Dataset:
@@ -33,18 +33,18 @@ def load_source(source: DatasetSource) -> datasets.Dataset:
     return data
 
 
-def find_source(
+def find_dataset_source(
     name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
 ) -> DatasetSource:
     """Where this dataset comes from, by the options of a command."""
-    wanted = pick_features(name, features or [])
-    if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
+    wanted = pick_dataset_features(name, features or [])
+    if not is_benchmark_name(name):  # --root and --features speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
     return DatasetSource(name, None if root is None else str(root), wanted, signatures, folds)
 
 
-def pick_features(name: str, features: list[str]) -> str | None:
+def pick_dataset_features(name: str, features: list[str]) -> str | None:
     """The last of the entries for this dataset, else the last of those for every dataset.
 
     >>> pick_features("cub", ["res50", "CUB=vgg19", "SUN=clip"])

@@ -135,7 +135,7 @@ def read_to_the_end() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as error:
         # Windows says EINVAL for a pipe that nobody reads.
-        if error.errno not in (errno.EPIPE, errno.EINVAL, errno.ENOSPC) or not _is_stuck():
+        if error.errno not in (errno.EPIPE, errno.EINVAL, errno.ENOSPC) or not _is_output_stuck():
             raise
         with suppress(OSError, ValueError):  # so that Python does not try again when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -144,7 +144,7 @@ def read_to_the_end() -> Iterator[None]:
         sys.exit(READER_GONE)
 
 
-def _is_stuck() -> bool:
+def _is_output_stuck() -> bool:
     """Whether standard output takes nothing more, rather than some other file or pipe."""
     try:
         sys.stdout.write("\n")
@@ -209,12 +209,12 @@ def raise_on_end_signals() -> None:
     """
     for number in SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, _raise_end_signal)
 
 
-def _end(number: int, frame: FrameType | None) -> NoReturn:
+def _raise_end_signal(number: int, frame: FrameType | None) -> NoReturn:
     for other in SIGNALS:
-        if signal.getsignal(other) is _end:
+        if signal.getsignal(other) is _raise_end_signal:
             signal.signal(other, signal.SIG_DFL)
     raise Ended(number)
 

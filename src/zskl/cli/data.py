@@ -219,7 +219,7 @@ def check(
 
     try:
         if folder.is_dataset(path):
-            folder.check_features(Path(path))
+            folder.check_folder_features(Path(path))
         found = datasets.check(_datasets.load_dataset(path, root, features, signatures, folds))
     except ValueError as error:
         if Path(path).exists() or path.upper() in xlsa17.BENCHMARKS:  # the dataset is there, so this is a fault of it

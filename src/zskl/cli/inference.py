@@ -202,10 +202,10 @@ def explain(
             rows=predict.parse_row_numbers(rows) if rows else None,
             raw=raw,
         )
-        _write(found, bool(rows), out, as_json)
+        _write_explanations(found, bool(rows), out, as_json)
 
 
-def _write(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
     """Write explanations to a file, or the terminal."""
     from zskl import _files
     from zskl.batch import predict
@@ -356,6 +356,8 @@ def serve(
     address = server.Address(host, port, token, public_url)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
-    names = None if data is None else datasets.row_names(data, root, _datasets.pick_features(data, features or []))
+    names = (
+        None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
+    )
     server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
     mention("stopped")

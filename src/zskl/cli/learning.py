@@ -165,13 +165,13 @@ def _fit(
 
 def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> None:
     """Say what was chosen and calibrated, what it promises, and where a better setting may lie."""
-    from zskl.selection.tuning import format_score
+    from zskl.selection.tuning import format_tuned_score
 
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         default = found.search.default
-        beside = f"; of the default setting {format_score(found, default)}" if default is not None else ""
+        beside = f"; of the default setting {format_tuned_score(found, default)}" if default is not None else ""
         mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.against_default is not None:
             mention(str(found.against_default))
@@ -272,7 +272,7 @@ def teach(
     _arrays.check_device(device)
     _files.check_target(out, model, features, signatures, labels if labels and Path(labels).exists() else None)
     fitted = methods.load(model, device)
-    teach.check_ability(fitted, model, "add_examples")
+    teach.check_teaching_ability(fitted, model, "add_examples")
     with collect_warnings():
         if remove:
             change = teach.remove_examples(fitted, features, labels)
@@ -314,7 +314,7 @@ def adapt(
     _arrays.check_device(device)
     _files.check_target(out, model, features)
     fitted = methods.load(model, device)
-    teach.check_ability(fitted, model, "adapt")
+    teach.check_teaching_ability(fitted, model, "adapt")
     try:
         with collect_warnings():
             found = teach.adapt_to_file(fitted, features, candidates, force, balance)

@@ -118,11 +118,11 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
     has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
     from zskl.cli import _datasets
     from zskl.datasets.fetch import SPLITS
-    from zskl.datasets.xlsa17 import find_folder, has_feature_files
+    from zskl.datasets.xlsa17 import find_folder, is_benchmark_name
     from zskl.experiments.sweep import DatasetSource
 
-    if not has_feature_files(name):
-        return [_datasets.find_source(name, None, features)]
+    if not is_benchmark_name(name):
+        return [_datasets.find_dataset_source(name, None, features)]
     asked = _datasets.list_features(name, features or [])
     if not roots:
         return [DatasetSource(name, None, one) for one in asked] or [DatasetSource(name)]

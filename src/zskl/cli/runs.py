@@ -145,7 +145,7 @@ def run(
         run_folder.check_log_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
-        source = _datasets.find_source(name, root, features, signatures, folds)
+        source = _datasets.find_dataset_source(name, root, features, signatures, folds)
         data = _datasets.load_source(source)
         pieces += [sweep.SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)

@@ -76,7 +76,7 @@ def load(
         return folder.load_folder(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
-    if xlsa17.has_feature_files(name):
+    if xlsa17.is_benchmark_name(name):
         if root is not None:
             raise ValueError(f"root is {str(root)!r}, but {name} is a folder itself: leave root out")
         return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
@@ -141,7 +141,7 @@ def row_names(
     name = fspath(name)
     if folder.is_dataset(name):
         return folder.read_row_names(Path(name))
-    if not xlsa17.has_feature_files(name):
+    if not xlsa17.is_benchmark_name(name):
         return None
     file = xlsa17.choose_features(xlsa17.find_folder(name, root), features)
     images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")

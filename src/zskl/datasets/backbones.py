@@ -196,14 +196,14 @@ def load_onnx_file(file: str, device: str | None = None) -> Backbone:
         session = runtime.InferenceSession(str(path), providers=[provider])
     except Exception as error:  # onnxruntime's own exceptions share no base class
         raise ValueError(f"{path} is not a usable ONNX model ({error}): export it again") from error
-    settings, described = _read_settings(path)
+    settings, described = _read_onnx_settings(path)
     given = session.get_inputs()
     if len(given) != 1 or given[0].type != "tensor(float)" or len(given[0].shape) != 4:
         found = ", ".join(f"{one.name} {one.type} {one.shape}" for one in given)
         raise ValueError(f"{path} takes {found}: expected one input, tensor(float) of 4 dimensions")
     shape = given[0].shape
     channels_last = shape[1] != 3 and shape[3] == 3
-    size = _input_size(path, shape[1:3] if channels_last else shape[2:4], settings.size)
+    size = _find_backbone_input_size(path, shape[1:3] if channels_last else shape[2:4], settings.size)
     outputs = [one.name for one in session.get_outputs()]
     output = settings.output or outputs[0]
     if output not in outputs:
@@ -229,7 +229,7 @@ def load_onnx_file(file: str, device: str | None = None) -> Backbone:
     return Backbone(name, f"onnx {digest}", prepare, run)
 
 
-def _read_settings(path: Path) -> tuple[OnnxSettings, bytes]:
+def _read_onnx_settings(path: Path) -> tuple[OnnxSettings, bytes]:
     """The settings, and the bytes of the JSON file that gave them, if any."""
     beside = path.with_suffix(".json")
     if not beside.is_file():
@@ -258,7 +258,7 @@ def _read_settings(path: Path) -> tuple[OnnxSettings, bytes]:
     return settings, content
 
 
-def _input_size(path: Path, fixed: list[int | str], asked: int | list[int] | None) -> tuple[int, int]:
+def _find_backbone_input_size(path: Path, fixed: list[int | str], asked: int | list[int] | None) -> tuple[int, int]:
     """(height, width): the model's own where it fixes one, else what was asked for."""
     wanted = asked if isinstance(asked, list) else [asked, asked]
     if len(wanted) != 2 or not all(side is None or (type(side) is int and side > 0) for side in wanted):

@@ -24,7 +24,13 @@ from zskl._arrays import is_sparse, take_rows
 from zskl._display import Shown, list_some
 from zskl._validation import list_values, suggest
 from zskl.datasets import split
-from zskl.datasets.tables.features import Wanted, check_range, choose_columns, find_repeated, to_float32
+from zskl.datasets.tables.features import (
+    Wanted,
+    check_range,
+    choose_feature_columns,
+    find_repeated_features,
+    to_float32,
+)
 from zskl.datasets.tables.source import Source
 from zskl.signatures import table as tables
 
@@ -499,7 +505,7 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
         if isinstance(labels, int | tuple) and labels in features.columns:
             labels = str(labels)
         names = [str(name) for name in features.columns]
-        twice = find_repeated(names)
+        twice = find_repeated_features(names)
         if twice:
             raise ValueError(f"features has several columns named {list_values(twice)}: rename or drop them")
         features = features.set_axis(names, axis=1)
@@ -518,7 +524,7 @@ def _read_features(features: Any, labels: Any) -> tuple[NDArray[np.float32], tup
             f"{list_values(header)}, or the label of each row"
         )
     source = Source(Path("features"), "features", "")  # what errors call the frame
-    chosen = choose_columns(source, header, Wanted(labels if isinstance(labels, str) else None))
+    chosen = choose_feature_columns(source, header, Wanted(labels if isinstance(labels, str) else None))
     kept = [frame.columns[k] for k in chosen.features]
     tables.check_numbers(frame.select(kept), "features")
     X = np.column_stack([_float_column(frame[column]) for column in kept])

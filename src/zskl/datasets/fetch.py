@@ -35,7 +35,7 @@ def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> P
     roots += [cache_folder()] if root is None else []
     for one in roots:
         for inside in INSIDE:
-            folder = _find_child(one / inside, name)
+            folder = _find_fetched_child(one / inside, name)
             if folder is not None and (folder / SPLITS).is_file():
                 return folder
     looked = "; ".join(f"{one} ({'is there' if one.is_dir() else 'no such folder'})" for one in roots)
@@ -63,7 +63,7 @@ def check_fetched(path: Path) -> None:
         return
 
 
-def _find_child(folder: Path, name: str) -> Path | None:
+def _find_fetched_child(folder: Path, name: str) -> Path | None:
     if (folder / name).is_dir():
         return folder / name
     try:
@@ -107,7 +107,7 @@ def fetch(
             try:
                 with replace_folder(folder) as work:
                     _download(url, work / "package.zip", progress)
-                    _unpack(work / "package.zip", key)
+                    _unpack_fetched_archive(work / "package.zip", key)
                     paths = sorted(path.relative_to(work) for path in work.rglob("*") if path.is_file())
                     lines = [f"# {url}"] + [f"{_file_digest(work / path)}  {key}/{path.as_posix()}" for path in paths]
             except (ConnectionError, ValueError) as error:
@@ -157,7 +157,7 @@ class _Bar:
         """The display belongs to the caller."""
 
 
-def _unpack(archive: Path, name: str) -> None:
+def _unpack_fetched_archive(archive: Path, name: str) -> None:
     """Unpack into the archive's folder and remove the archive. A top folder called `name` is not repeated."""
     folder = archive.parent
     try:

@@ -31,7 +31,7 @@ from zskl._files import replace_folder
 from zskl._validation import check_option, list_values, suggest
 from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated
+from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
 from zskl.signatures.table import CLASS_COLUMN, Numbering
@@ -93,7 +93,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
     folder = Path(path)
     manifest = read_manifest(folder)
     for name, recorded in manifest["files"].items():
-        _check_unchanged(folder / name, recorded, whole=name != FEATURES)
+        _check_folder_unchanged(folder / name, recorded, whole=name != FEATURES)
     X = np.load(folder / FEATURES, mmap_mode="r", allow_pickle=False)
     if X.shape != (manifest["rows"], manifest["features"]) or X.dtype != np.float32:
         expected = f"({manifest['rows']}, {manifest['features']}) float32"
@@ -147,9 +147,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def check_features(folder: Path) -> None:
+def check_folder_features(folder: Path) -> None:
     """Compare features.npy with its checksum. `load` does not do this, because the file may be large."""
-    _check_unchanged(folder / FEATURES, read_manifest(folder)["files"][FEATURES], whole=True)
+    _check_folder_unchanged(folder / FEATURES, read_manifest(folder)["files"][FEATURES], whole=True)
 
 
 def read_preparation(path: str | os.PathLike[str]) -> Preparation | None:
@@ -200,7 +200,7 @@ def _size_and_checksum(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": digest}
 
 
-def _check_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
+def _check_folder_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
     if not path.is_file():
         raise ValueError(f"{path} is missing: put it back, or {_AGAIN}")
     if path.stat().st_size != recorded["bytes"] or (whole and _size_and_checksum(path) != recorded):
@@ -296,7 +296,7 @@ def _copy_features(
                 found.extend(part.labels or [])
         target.seek(0)
         _write_header(target, written, width)
-    twice = find_repeated(ids) if file.named_by is not None else []
+    twice = find_repeated_features(ids) if file.named_by is not None else []
     if twice:
         raise ValueError(
             f"{source}: {file.named_by!r}, which names the rows, repeats {list_values(twice)}: expected each "
@@ -432,7 +432,7 @@ def make(
 
     split.check_seed(seed)
     out = Path(out)
-    _check_paths(out, features, labels, signatures)
+    _check_folder_paths(out, features, labels, signatures)
     if missing is not None:
         check_option("missing", missing, ("mean", "drop"))
     if categories is not None:
@@ -440,7 +440,7 @@ def make(
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
     table = tables.read_signatures(signatures, column, keep_columns)
-    _check_columns(table, head, keep_columns, features, signatures)
+    _check_folder_columns(table, head, keep_columns, features, signatures)
     texts = read_texts(signatures)  # if the table was made from texts
     with open_new_folder(out, force) as temporary:
         rows = _copy_features(temporary / "raw.npy", head, labels, column, missing, categories, keep_columns)
@@ -492,7 +492,7 @@ def make(
     return load_folder(out)
 
 
-def _check_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
+def _check_folder_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
     """Refuse to write over what is read, and the same file, or standard input, for two things."""
     for given in (features, signatures, labels):
         if out.resolve() in Path(given).resolve().parents:
@@ -508,7 +508,7 @@ def _check_paths(out: Path, features: PathLike, labels: PathLike, signatures: Pa
             )
 
 
-def _check_columns(
+def _check_folder_columns(
     table: pd.DataFrame, head: Head, keep: Sequence[str], features: PathLike, signatures: PathLike
 ) -> None:
     """Refuse another features file in place of the class table, and columns to keep that are in neither."""

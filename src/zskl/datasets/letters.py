@@ -43,13 +43,13 @@ def _mark_name(mark: str) -> str:
     return unicodedata.name(mark).removeprefix("COMBINING ").removesuffix(" ACCENT").lower()
 
 
-def _is_known(letter: str) -> bool:
+def _is_known_letter(letter: str) -> bool:
     whole = unicodedata.normalize("NFD", letter)
     return whole[0] in BASES and len(whole) <= 2
 
 
 # Basic Latin, Latin-1 and Latin Extended-A, then the others
-LETTERS = (*filter(_is_known, map(chr, range(0x41, 0x180))), *BEYOND)
+LETTERS = (*filter(_is_known_letter, map(chr, range(0x41, 0x180))), *BEYOND)
 COMBINING = {_mark_name(mark): mark for letter in LETTERS for mark in unicodedata.normalize("NFD", letter)[1:]}
 MARKS = (PLAIN, *COMBINING)
 COLUMNS = (*(f"letter: {base}" for base in BASES), "case: upper", *(f"mark: {mark}" for mark in MARKS))

@@ -208,7 +208,7 @@ def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     return array.astype(np.int64) - 1
 
 
-def _orient(matrix: Any, n: int, where: str, each: str, beside: str = "") -> NDArray[np.generic]:
+def _orient_mat_matrix(matrix: Any, n: int, where: str, each: str, beside: str = "") -> NDArray[np.generic]:
     """(n, m) from m × n, the package's layout, or n × m; a square matrix is read in the package's layout."""
     array = np.asarray(matrix)
     if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:
@@ -218,7 +218,7 @@ def _orient(matrix: Any, n: int, where: str, each: str, beside: str = "") -> NDA
 
 
 def _orient_by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.float64]:
-    array = _orient(matrix, classes, f"{path}: {field}", f"of the {classes} classes")
+    array = _orient_mat_matrix(matrix, classes, f"{path}: {field}", f"of the {classes} classes")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -394,7 +394,7 @@ def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
         codes = [folders.setdefault(parent, len(folders)) for parent in parents]
     notes = {"labels": labels.tolist(), "folders": list(folders), "folder_codes": codes}
     beside = f" and labels has {len(labels)} values"
-    return _orient(found["features"], len(labels), f"{path}: features", "label", beside), notes
+    return _orient_mat_matrix(found["features"], len(labels), f"{path}: features", "label", beside), notes
 
 
 def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
@@ -744,7 +744,7 @@ def read_folder(
     )
 
 
-def has_feature_files(name: str) -> bool:
+def is_benchmark_name(name: str) -> bool:
     """Whether `root` and `features` apply to the dataset: it is a benchmark, or a folder in their layout."""
     return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
 

@@ -240,12 +240,12 @@ class CandidateScorer:
         height = block_rows or self.height(X)
         for start in range(0, X.shape[0], height):
             rows = slice(start, min(start + height, X.shape[0]))
-            yield rows, self.scores(_inputs.take_rows(self.model, X, rows))
+            yield rows, self.scores(_inputs.take_input_rows(self.model, X, rows))
 
     def fill(self, X: Array, transform: Callable[[Array], Array], out: Array | None = None) -> Array:
         """transform(scores) (n, c) of all rows, in `out` or a new array; of a single block it is returned as it is."""
         if out is None and X.shape[0] <= self.height(X):
-            return transform(self.scores(_inputs.take_rows(self.model, X, slice(0, X.shape[0]))))
+            return transform(self.scores(_inputs.take_input_rows(self.model, X, slice(0, X.shape[0]))))
         for rows, scores in self.blocks(X):
             found = transform(scores)
             if out is None:
@@ -279,7 +279,7 @@ def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
     return order, np.take_along_axis(scores, order, axis=1)
 
 
-def check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
+def check_score_output(out: Array, shape: tuple[int, int], X: Array) -> None:
     if not isinstance(out, np.ndarray) and not is_torch(out):
         raise ValueError(f"out is a {type(out).__name__}: expected a NumPy array, an np.memmap or a tensor")
     if tuple(out.shape) != shape:
@@ -290,11 +290,11 @@ def check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
         raise ValueError(f"out holds {out.dtype}: expected floating-point numbers such as float32")
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise ValueError("out is read-only: expected a writable one; open a memory-mapped file with mode='r+' or 'w+'")
-    if _overlap(out, X):
+    if _is_output_overlapping(out, X):
         raise ValueError("out shares memory with X, which is still to be read: hand over another array")
 
 
-def _overlap(out: Array, X: Array) -> bool:
+def _is_output_overlapping(out: Array, X: Array) -> bool:
     """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
     if is_torch(out) and is_torch(X):
         return bool(out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr())
@@ -364,7 +364,7 @@ def pick_rows(
         )
     mover = None
     if strategy == "change":
-        mover = model._mover(model._scale_rows(_inputs.take_rows(model, X, slice(0, 1))), scorer.table)
+        mover = model._mover(model._scale_rows(_inputs.take_input_rows(model, X, slice(0, 1))), scorer.table)
         if mover is None:
             raise ValueError(
                 f"strategy is 'change': {type(model).__name__} does not learn from examples, so no label would change "
@@ -379,13 +379,13 @@ def pick_rows(
         shares = softmax(found / temperature)
         probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
         if mover is not None:
-            moves = mover(model._scale_rows(_inputs.take_rows(model, X, rows)))
+            moves = mover(model._scale_rows(_inputs.take_input_rows(model, X, rows)))
             worth[rows] = to_numpy(namespace(shares).sum(shares * convert_like(moves, shares), axis=1))
     if mover is None:
         gaps = scores[:, 0] - scores[:, 1]
         worth = np.exp(-gaps / float(gaps.mean())) if gaps.mean() > 0 else np.ones_like(gaps)
     best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), LEAST_COMPARED)]
-    directions = model._row_directions(model._scale_rows(_inputs.take_rows(model, X[best], slice(0, len(best)))))
+    directions = model._row_directions(model._scale_rows(_inputs.take_input_rows(model, X[best], slice(0, len(best)))))
     chosen = best[pick_diverse_rows(worth[best], to_numpy(directions), int(n), diversity)]
     return Picks(
         strategy,

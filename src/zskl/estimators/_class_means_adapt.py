@@ -248,7 +248,7 @@ def is_clear_gain(entry: dict[str, Any]) -> bool:
     return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
 
 
-def check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
+def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
     if entry is None:
         advice = "collect more rows" if practised else "fit it by selection.tune, call selection.calibrate on it"
         tried = f"{'as few' if practised else 'any'} on validation classes; {advice}"

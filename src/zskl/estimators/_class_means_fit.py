@@ -630,7 +630,7 @@ class Evidence:
         return convert_like(self.weights[:, None], described) * described + convert_like(self.sums, described)
 
 
-def find_codes(classes: NumPyArray, labels: NumPyArray) -> NDArray[np.int64]:
+def find_class_codes(classes: NumPyArray, labels: NumPyArray) -> NDArray[np.int64]:
     """(n,) the place of each label among the classes; −1 for another one."""
     known = {label: place for place, label in enumerate(classes.tolist())}
     return np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)
@@ -639,6 +639,6 @@ def find_codes(classes: NumPyArray, labels: NumPyArray) -> NDArray[np.int64]:
 def signature_codes(classes: NumPyArray, question: Question) -> NDArray[np.int64]:
     """(rows,) the place of each signature's class among the classes; −1 for another class."""
     found = np.full(question.Y.shape[0], -1, dtype=np.int64)
-    for code, rows in zip(find_codes(classes, question.labels).tolist(), question.rows, strict=True):
+    for code, rows in zip(find_class_codes(classes, question.labels).tolist(), question.rows, strict=True):
         found[rows] = code
     return found

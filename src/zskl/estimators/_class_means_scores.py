@@ -205,7 +205,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
     seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[fitting.find_codes(model.classes_, seen.labels)]
+    sums = model.class_sums_[fitting.find_class_codes(model.classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -295,7 +295,7 @@ class ExplainedScores:
             pairs += [] if own is None else [own]
         else:
             similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
-            codes = fitting.find_codes(model.classes_, seen.labels)
+            codes = fitting.find_class_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.
@@ -362,7 +362,12 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
     def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
         """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""
         mean = 0.5 * (inner.factor[first] + inner.factor[second])
-        weights = mean * (unit_rows @ regression.T) * secants(distances[first], distances[second]) / model.width_
+        weights = (
+            mean
+            * (unit_rows @ regression.T)
+            * compute_score_secants(distances[first], distances[second])
+            / model.width_
+        )
         found: Floats = weights.sum(axis=1, keepdims=True) * (Y[first] + Y[second])
         return found - 2 * weights @ seen
 
@@ -381,7 +386,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
     return explainer
 
 
-def secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:
+def compute_score_secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:
     """(exp(−s) − exp(−t)) / (s − t) of numbers s and t, and −exp(−s) where they are equal."""
     gap = np.abs(first - second)
     share = np.where(gap > 0, -np.expm1(-gap) / np.where(gap > 0, gap, 1.0), 1.0)

@@ -179,16 +179,16 @@ def check_training(
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
         X = order_columns(X, None if reset else getattr(estimator, "feature_names_in_", None))
-        _check_dimensions(X)
+        _check_input_dimensions(X)
         # scikit-learn would copy half precision and whole numbers: let it check an array of that shape without size.
-        as_it_is = X if _is_plain(X) and X.dtype != float_type(X) else None
+        as_it_is = X if _is_plain_array(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity: every row needs a class label")
     if values:
-        check_finite(estimator, X)
+        check_finite_inputs(estimator, X)
     label_kind(y, "y")
     check_classification_targets(y)
     return X, y
@@ -197,7 +197,7 @@ def check_training(
 def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
     """Finite floats, at predict time; `dense_for` names what cannot be done with sparse rows, None takes them."""
     X = as_sliceable(estimator, X, dense_for)
-    return take_rows(estimator, X, slice(0, X.shape[0]))
+    return take_input_rows(estimator, X, slice(0, X.shape[0]))
 
 
 def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
@@ -216,22 +216,22 @@ def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None =
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
     X = order_columns(X, known)
-    _check_dimensions(X)
-    plain = _is_plain(X)
+    _check_input_dimensions(X)
+    plain = _is_plain_array(X)
     some: Any = to_float_type(np.asarray(X)[:1]) if plain else X
     checked = validate_data(estimator, some, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     return np.asarray(X) if plain else checked
 
 
-def take_rows(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
+def take_input_rows(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `as_sliceable` returned, as float32 or float64, all finite."""
     block: Array = X[rows] if is_sparse_rows(X) else to_float_type(X[rows])
-    if not _is_finite(block):
-        _refuse_values(estimator, X, rows.start)
+    if not _is_finite_input(block):
+        _refuse_nonfinite_inputs(estimator, X, rows.start)
     return block
 
 
-def _is_plain(X: Any) -> bool:
+def _is_plain_array(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and (X.dtype.kind in "fiub" or is_half(X.dtype))
 
 
@@ -247,7 +247,7 @@ def as_label_array(y: Any, known: Iterable[Any] = ()) -> Any:
     return unify_spelling(array, known) if array.ndim == 1 and array.dtype.kind == "U" else y
 
 
-def _check_dimensions(X: Any) -> None:
+def _check_input_dimensions(X: Any) -> None:
     if isinstance(X, list | tuple) and X and not any(hasattr(row, "__len__") for row in X):
         X = np.asarray(X)
     shape = getattr(X, "shape", None)
@@ -279,15 +279,15 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
     return X
 
 
-def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
+def check_finite_inputs(estimator: ZeroShotClassifier, X: Array) -> None:
     height = X.shape[0] if is_sparse_rows(X) else max(1, VALUES_AT_ONCE // X.shape[1])
     for start in range(0, X.shape[0], height):
         block = X[start : start + height]
-        if not _is_finite(block if is_sparse_rows(X) else to_float_type(block)):
-            _refuse_values(estimator, X, start)
+        if not _is_finite_input(block if is_sparse_rows(X) else to_float_type(block)):
+            _refuse_nonfinite_inputs(estimator, X, start)
 
 
-def _is_finite(X: Array) -> bool:
+def _is_finite_input(X: Array) -> bool:
     if is_sparse_rows(X):
         return not len(X.find_not_finite())
     xp = namespace(X)
@@ -298,7 +298,7 @@ def _is_finite(X: Array) -> bool:
     return finite or bool(xp.all(xp.isfinite(X)))
 
 
-def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
+def _refuse_nonfinite_inputs(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     bad, first = _count_nonfinite(X, start)
     columns = np.flatnonzero(bad)
     row = int(first[columns[0]])

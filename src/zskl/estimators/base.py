@@ -55,7 +55,7 @@ def _setting_names(estimator: Any) -> tuple[str, ...]:
     return tuple(estimator._get_param_names())
 
 
-def check_unknown(candidates: NumPyArray) -> None:
+def check_unknown_label(candidates: NumPyArray) -> None:
     """Refuse to reject rows where a class has the name that a rejected row gets."""
     if UNKNOWN in candidates.tolist():
         raise ValueError(
@@ -345,7 +345,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
-            _candidates.check_out(out, (X.shape[0], len(scorer.labels)), X)
+            _candidates.check_score_output(out, (X.shape[0], len(scorer.labels)), X)
         return scorer.fill(X, lambda scores: scores, out)
 
     def iter_compatibility(
@@ -426,7 +426,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             number = isinstance(reject, int | float | np.number) and not isinstance(reject, bool)
             if not number or not 0 <= reject <= 1:
                 raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-            check_unknown(scorer.labels)
+            check_unknown_label(scorer.labels)
             temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
@@ -721,7 +721,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         parts = get_score_parts(self, "has no attribute space")
         X = _inputs.as_sliceable(self, X, "attribute_space")
-        return convert_like(project_rows(self, parts, X)[0], _inputs.take_rows(self, X, slice(0, 1)))
+        return convert_like(project_rows(self, parts, X)[0], _inputs.take_input_rows(self, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
         """

@@ -37,8 +37,8 @@ from zskl.estimators._candidates import Question, best_row_scores, match_label_d
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
-from zskl.estimators._inputs import combine_weights, drop_weightless_rows
-from zskl.estimators.base import SIGNATURE_MEANS, Labels, Training, ZeroShotClassifier
+from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
+from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
 from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
@@ -445,7 +445,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         gpu = runs_on_gpu(X, self.device)
 
         def read_scaled(rows: slice) -> tuple[Array, Array]:
-            raw = _inputs.take_rows(self, X, rows)
+            raw = _inputs.take_input_rows(self, X, rows)
             placed = move_to_device(raw, self.device)
             # NumPy needs less time and memory than PyTorch for a tensor on a CPU.
             return raw, self.feature_scaling_.apply(placed if gpu else to_numpy(placed))
@@ -873,13 +873,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "unlabelled rows as classes; collect more rows, or name fewer candidates"
             )
         if not force:
-            teaching.check_gain(entry, per_class, self.practice_ is not None)
+            teaching.check_adaptation_gain(entry, per_class, self.practice_ is not None)
         new = self._copy_for_teaching()
         new._set_shrinkage(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
         scaled = new._scale_rows(X)
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         question = new._question(scaled, table)
-        labels, moving = question.labels.tolist(), fitting.find_codes(self.classes_, question.labels) < 0
+        labels, moving = question.labels.tolist(), fitting.find_class_codes(self.classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
         found = teaching.run_adaptation(

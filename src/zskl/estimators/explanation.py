@@ -456,7 +456,7 @@ def explain_rows(
             f"the only candidate is {list_values(scorer.labels)}: an explanation compares two classes, so name another "
             "one"
         )
-    mine, theirs = _class_column(scorer, "label", label), _class_column(scorer, "against", against)
+    mine, theirs = _find_explained_column(scorer, "label", label), _find_explained_column(scorer, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
     check_flag("raw", raw)
@@ -464,8 +464,8 @@ def explain_rows(
     labels, constant = scorer.labels.tolist(), scorer.constant * scorer.seen
     found: list[Explanation] = []
     for rows, scores in scorer.blocks(X):
-        scaled = to_numpy(model._scale_rows(_inputs.take_rows(model, X, rows))).astype(np.float64)
-        first, second = _column_pairs(to_numpy(scores), mine, theirs)
+        scaled = to_numpy(model._scale_rows(_inputs.take_input_rows(model, X, rows))).astype(np.float64)
+        first, second = _pair_explained_columns(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
         found += [
             Explanation(
@@ -486,7 +486,7 @@ def explain_rows(
     return found
 
 
-def _class_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
+def _find_explained_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
     if name is None:
         return None
     labels = scorer.labels.tolist()
@@ -500,7 +500,7 @@ def _class_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | N
     return int(labels.index(name))
 
 
-def _column_pairs(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
+def _pair_explained_columns(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
     """(n,) columns of the class and of the one against it: those named, else the best of the others."""
     if mine is None and theirs is None:
         order, _ = top_columns(scores, 2)

@@ -69,13 +69,16 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
 
 def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Estimator:
     """Set on an unfitted estimator what `pack_model` took from the fitted one; refuse what does not fit together."""
-    arrays = {**arrays, **{name: _read_sparse(arrays, name, shape) for name, shape in header.get("sparse", {}).items()}}
+    arrays = {
+        **arrays,
+        **{name: _read_sparse_model_array(arrays, name, shape) for name, shape in header.get("sparse", {}).items()},
+    }
     labels = _labels_from_json(header["signature_labels"])
     classes = _labels_from_json(header["classes"])
     sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
-    matrix = _read_array(arrays, "signatures", ("rows", "*"), sizes)
+    matrix = _read_model_array(arrays, "signatures", ("rows", "*"), sizes)
     sizes["p"] = matrix.shape[1]
     names = None if header["attribute_names"] is None else tuple(header["attribute_names"])
     if names is not None and len(names) != sizes["p"]:
@@ -95,8 +98,8 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         raise ValueError("the classes and candidates are not those of the signature table, in its order")
     for name, letter in SCALED.items():
         steps = scalings.parse_scaling("-".join(header["scaling"][name]) or "none", name)
-        mean = _read_array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
-        spread = _read_array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
+        mean = _read_model_array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
+        spread = _read_model_array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
         fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread)
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
@@ -110,7 +113,7 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
             fitted[f"{name}_"] = text
     for name, shape in model.LEARNED.items():
         if shape:
-            fitted[name] = _read_array(arrays, f"learned.{name}", shape, sizes)
+            fitted[name] = _read_model_array(arrays, f"learned.{name}", shape, sizes)
         else:
             fitted[name] = model._from_json(name, header["learned"][name])
     model.__dict__.update(fitted)
@@ -126,7 +129,9 @@ def _read_temperatures(stored: Any) -> dict[str, float] | None:
     return found
 
 
-def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
+def _read_model_array(
+    arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]
+) -> NumPyArray:
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
     array = arrays[name]
@@ -139,7 +144,7 @@ def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...]
     return array
 
 
-def _read_sparse(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
+def _read_sparse_model_array(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
     parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
     if name not in MAY_BE_SPARSE or len(parts) < len(PARTS) or len(shape) != 2 or min(map(int, shape)) < 0:
         raise ValueError(f"the sparse array {name} is not whole")
@@ -176,7 +181,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     except SafetensorError as error:
         raise ValueError(f"{path} is not a readable zskl model file ({error}): {damaged}") from None
     with file:
-        header = _parse_header(path, (file.metadata() or {}).get(_KEY))
+        header = _parse_model_header(path, (file.metadata() or {}).get(_KEY))
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except (SafetensorError, TypeError, ValueError, AttributeError) as error:
@@ -184,7 +189,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     return header, arrays
 
 
-def _parse_header(path: Path, text: str | None) -> dict[str, Any]:
+def _parse_model_header(path: Path, text: str | None) -> dict[str, Any]:
     try:
         header = json.loads(text) if text is not None else None
     except ValueError as error:

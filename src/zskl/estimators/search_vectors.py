@@ -68,7 +68,7 @@ class SearchMap(ABC):
         """(n, m) for rows X (n, d), in the library, precision and on the device of X."""
         X = _inputs.check_features(self.model, X, "a map of rows")
         mapped = convert_like(np.zeros((X.shape[0], self.n_components)), X)
-        for block in _row_blocks(X.shape[0], self.n_components * PER_COMPONENT):
+        for block in _split_search_rows(X.shape[0], self.n_components * PER_COMPONENT):
             scaled = self.model._scale_rows(convert_like(X[block], X, "float64"))
             mapped[block] = convert_like(self._samples(scaled), X)
         return mapped
@@ -77,7 +77,7 @@ class SearchMap(ABC):
         """(rows, m), a NumPy row for each signature of the candidate classes; see `labels` for their order."""
         Y = self.model.signature_scaling_.apply(choose_candidates(self.model, signatures, candidates).matrix)
         mapped = np.empty((len(Y), self.n_components), dtype)
-        for block in _row_blocks(len(Y), self.n_components * PER_COMPONENT):
+        for block in _split_search_rows(len(Y), self.n_components * PER_COMPONENT):
             mapped[block] = self._classes(Y[block])
         return mapped
 
@@ -95,12 +95,12 @@ class SearchMap(ABC):
         """
         table = choose_candidates(self.model, signatures, candidates)
         rows = table.padded_rows()
-        k = _check_within("k", k, 1, len(rows))
-        shortlist = k if shortlist is None else _check_within("shortlist", shortlist, k, len(rows))
+        k = _check_vector_count("k", k, 1, len(rows))
+        shortlist = k if shortlist is None else _check_vector_count("shortlist", shortlist, k, len(rows))
         X = to_numpy(_inputs.check_features(self.model, X, "a map of rows")).astype(np.float64)
         mapped = self.classes(signatures, candidates, "float64").T
         off = size = found = 0.0
-        for block in _row_blocks(len(X), len(rows)):
+        for block in _split_search_rows(len(X), len(rows)):
             exact = to_numpy(self.model.compatibility(X[block], signatures, candidates))
             near = to_numpy(best_row_scores(self.samples(X[block]) @ mapped, rows))
             off += float(((near - exact) ** 2).sum())
@@ -210,12 +210,12 @@ def make_feature_map(
     if landmarks is None and len(Y) <= wanted:
         budget = half = wanted
     if X is None:
-        u = _draw_rows(Y, budget, rng)
+        u = _draw_search_rows(Y, budget, rng)
         v = u @ W.T
     else:  # half of each, or more of one where the other has fewer
         rows = to_numpy(_inputs.check_features(model, X, "a map of rows")).astype(np.float64)
-        ours = _draw_rows(Y, max(half, budget - len(rows)), rng)
-        rows = model.feature_scaling_.apply(_draw_rows(rows, budget - len(ours), rng))
+        ours = _draw_search_rows(Y, max(half, budget - len(rows)), rng)
+        rows = model.feature_scaling_.apply(_draw_search_rows(rows, budget - len(ours), rng))
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])
     empty = FeatureMap(model, u, v, np.empty((len(u), 0)))
     return FeatureMap(model, u, v, _inverse_root(to_numpy(empty._kernel(u, v @ v.T, _squared_norms(v))), wanted))
@@ -229,7 +229,7 @@ def _inverse_root(K: NumPyArray, wanted: int) -> NumPyArray:
     return np.asarray((U[:, kept] / np.sqrt(values[kept]))[:, ::-1])
 
 
-def _draw_rows(rows: NumPyArray, most: int, rng: np.random.Generator) -> NumPyArray:
+def _draw_search_rows(rows: NumPyArray, most: int, rng: np.random.Generator) -> NumPyArray:
     return rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 
@@ -237,12 +237,12 @@ def _squared_norms(rows: Array) -> Array:
     return namespace(rows).sum(rows * rows, axis=-1, keepdims=True)
 
 
-def _row_blocks(rows: int, width: int) -> list[slice]:
+def _split_search_rows(rows: int, width: int) -> list[slice]:
     height = max(1, BLOCK_VALUES // max(1, width))
     return [slice(start, start + height) for start in range(0, rows, height)]
 
 
-def _check_within(name: str, value: Any, least: int, most: int) -> int:
+def _check_vector_count(name: str, value: Any, least: int, most: int) -> int:
     number = check_count(name, value)
     if not least <= number <= most:
         raise ValueError(f"{name} is {value!r}: expected an integer from {least} to {most}, the number of candidates")
@@ -264,7 +264,7 @@ def _map_blocks(model: ZeroShotClassifier, X: Array, width: int, function: Calla
     """What a function makes of scaled rows, of blocks that need `width` values a row."""
     height = max(1, BLOCK_BYTES[0] // (width * float_type(X).itemsize))
     blocks = [slice(start, min(start + height, X.shape[0])) for start in range(0, X.shape[0], height)]
-    return [function(model._scale_rows(_inputs.take_rows(model, X, block))) for block in blocks]
+    return [function(model._scale_rows(_inputs.take_input_rows(model, X, block))) for block in blocks]
 
 
 class ProjectedRows:
@@ -286,7 +286,7 @@ class ProjectedRows:
             self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
             W = convert_like(self._score_parts.W, self._P)
             self._gram = W.T @ W if self._score_parts.both else None
-        elif model._gallery_rows(model._scale_rows(_inputs.take_rows(model, X, slice(0, 1)))) is not None:
+        elif model._gallery_rows(model._scale_rows(_inputs.take_input_rows(model, X, slice(0, 1)))) is not None:
             blocks = _map_blocks(model, X, 2 * X.shape[1], model._gallery_rows)
             self._hat = namespace(blocks[0]).concat(blocks, axis=0)
         else:
@@ -308,7 +308,7 @@ class ProjectedRows:
         model = self._model
         if self._hat is None and self._score_parts is None:
             return model.compatibility(self._X, signatures, candidates)
-        of_type = _inputs.take_rows(model, self._X, slice(0, 1))
+        of_type = _inputs.take_input_rows(model, self._X, slice(0, 1))
         table = choose_candidates(model, signatures, candidates)
         hat, update = self._hat, self._update
         if hat is not None:

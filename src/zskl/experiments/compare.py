@@ -17,7 +17,7 @@ from zskl.experiments.record import Choice, Record
 from zskl.experiments.run_folder import Runs, collect
 from zskl.experiments.uncertainty import FIGURES, Figure, Leaders, mean_over_seeds
 from zskl.protocols import single_class_note
-from zskl.selection.search_results import AgainstDefault, is_wide
+from zskl.selection.search_results import AgainstDefault, is_wide_result
 
 __all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "mean_over_seeds", "row_labels"]
 
@@ -139,7 +139,9 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
         rows, more = subtract_best(pairs, columns)
     else:
         rows, more = mark_best(pairs, columns)
-    return Comparison(tuple(mixed), tuple(columns), tuple(_sort_rows(rows, sort, mixed, columns)), (*notes, *more))
+    return Comparison(
+        tuple(mixed), tuple(columns), tuple(_sort_compared_rows(rows, sort, mixed, columns)), (*notes, *more)
+    )
 
 
 def _comparison_row(names: Sequence[str], group: Sequence[Record]) -> Row:
@@ -181,7 +183,7 @@ def _label_varies(rows: Sequence[Row], label: str) -> bool:
     return any(len(values) > 1 for values in found.values())
 
 
-def _sort_rows(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
+def _sort_compared_rows(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
     order = {name: place for place, name in enumerate(dict.fromkeys(row.labels["dataset"] for row in rows))}
     rows = sorted(rows, key=lambda row: order[row.labels["dataset"]])
     if sort is None:
@@ -308,7 +310,7 @@ def fold_spreads(choice: Choice) -> str:
 def unsteady_figures(choice: Choice) -> list[str]:
     """The figures that differ widely between folds, such as "seen 8.0 to 43.4 %"."""
     figures = {name: (choice.figures or {}).get(name, ()) for name in ("seen", "gzsl")}
-    return [_format_range(SPOKEN[name], values) for name, values in figures.items() if is_wide(values)]
+    return [_format_range(SPOKEN[name], values) for name, values in figures.items() if is_wide_result(values)]
 
 
 def default_notes(records: Sequence[Record]) -> list[str]:
@@ -354,7 +356,7 @@ def seed_spread_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
                     setting = "" if choice is None else json.dumps(choice.setting, sort_keys=True, default=str)
                     by_setting.setdefault(setting, {})[record.seed] = value
             for values in by_setting.values():
-                if is_wide(list(values.values())):
+                if is_wide_result(list(values.values())):
                     first = group[0]
                     notes.append(
                         f"{first.dataset} {first.method}: {len(values)} seeds with the same settings differ widely, "

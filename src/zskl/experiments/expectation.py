@@ -130,7 +130,7 @@ def expect_accuracy(
     count = shared.table.matrix.shape[1]
     groups = attribute_groups([f"attribute {k}" for k in range(count)] if names is None else list(map(str, names)))
     tasks = [(fold, choice.setting, groups) for fold, choice in enumerate(choices)]
-    parts = dict(engines.each(_leave_out_groups, tasks, shared, runner))
+    parts = dict(engines.each(_expect_without_groups, tasks, shared, runner))
     losses = {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
     whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
     harmonic = None
@@ -181,7 +181,7 @@ class _TriedSettings:
         return answer
 
 
-def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:
+def _expect_without_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:
     """Fit once; then score the fold's held-out classes without each group of attributes."""
     fold, setting, groups = task
     scorer, found = FoldScorer(shared, fold), {}

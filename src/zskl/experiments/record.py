@@ -45,7 +45,7 @@ class SeenUnseenCurve:
     unseen: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _same_length("curve", calibration=self.calibration, seen=self.seen, unseen=self.unseen)
+        _check_record_lengths("curve", calibration=self.calibration, seen=self.seen, unseen=self.unseen)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class ObjectiveCurve:
     objective: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        _same_length("convergence", step=self.step, objective=self.objective)
+        _check_record_lengths("convergence", step=self.step, objective=self.objective)
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class Seconds:
         return None if self == Seconds() else sum(stage for stage in stages if stage is not None)
 
 
-def _same_length(name: str, **lists: tuple[object, ...]) -> None:
+def _check_record_lengths(name: str, **lists: tuple[object, ...]) -> None:
     lengths = {part: len(values) for part, values in lists.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{length} {part}" for part, length in lengths.items())
@@ -423,10 +423,10 @@ class Record:
         ValueError
             If the line is not a record, a field has the wrong type, or the line is of a newer version.
         """
-        return from_json(cls, upgrade_line(line))
+        return from_json(cls, upgrade_record_line(line))
 
 
-def upgrade_line(line: object) -> Mapping[str, Any]:
+def upgrade_record_line(line: object) -> Mapping[str, Any]:
     """The line in the present version; those of earlier ones only lack fields."""
     if not isinstance(line, Mapping):
         raise ValueError(f"found {str(line)[:40]!r}: expected an object with named fields, as zskl run writes")
@@ -555,7 +555,7 @@ def from_json(kind: type[T], value: object, place: str = "") -> T:
         inside = f"{place}.{one.name}" if place else one.name
         given = value.get(one.name)
         if given is not None:
-            found[one.name] = _from_value(hints[one.name], given, inside)
+            found[one.name] = _read_record_value(hints[one.name], given, inside)
         elif _field_default(one) is MISSING:
             raise MissingField(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
     return kind(**found)
@@ -565,12 +565,12 @@ class MissingField(ValueError):
     """A field that has no default is not there."""
 
 
-def _from_value(hint: Any, value: object, place: str) -> Any:
+def _read_record_value(hint: Any, value: object, place: str) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         (kind,) = [one for one in inner if one is not types.NoneType]
         try:
-            return _from_value(kind, value, place)
+            return _read_record_value(kind, value, place)
         except MissingField:
             # A part that may be absent lacks something it needs.
             return None
@@ -599,7 +599,7 @@ def _from_value(hint: Any, value: object, place: str) -> Any:
 def _from_nullable(kind: Any, value: object, place: str) -> Any:
     if value is None and not _may_be_null(kind):
         raise ValueError(_type_error(place, value, _type_name(kind)))
-    return None if value is None else _from_value(kind, value, place)
+    return None if value is None else _read_record_value(kind, value, place)
 
 
 def _may_be_null(kind: Any) -> bool:

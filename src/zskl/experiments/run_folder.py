@@ -99,10 +99,10 @@ class LogFile:
         try:
             # Before the file has its name, so that no other process comes between.
             files.lock_file(handle, self._shared)
-            _write_whole(handle, _encode_lines(records))
+            _write_whole_log(handle, _encode_lines(records))
             # The mode of what was there, even if somebody has removed it.
             fresh.chmod(os.fstat(self.handle).st_mode & 0o777)
-            if _was_replaced(self.handle, self.path):
+            if _was_log_replaced(self.handle, self.path):
                 raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
             os.replace(fresh, self.path)
         except BaseException:
@@ -120,7 +120,7 @@ class LogFile:
         """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
         # Turning a lock into a shared one is not atomic: somebody else may get it in between.
         if not files.lock_file(self.handle, shared=True):
-            raise _busy_error(self.path)
+            raise _make_busy_folder_error(self.path)
         self._shared = True
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class LogFile:
             # What an earlier line left, and nobody could cut off.
             if self._torn is not None:
                 os.ftruncate(self.handle, before)
-            _write_whole(self.handle, line)
+            _write_whole_log(self.handle, line)
         except OSError as error:
             # What stays is cut off before the next line, or when the folder is opened again.
             self._torn = before
@@ -157,8 +157,8 @@ def open_log(folder: Place, file: str = FILE) -> Iterator[LogFile]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
         # The lock holds until the file is closed or the process ends, however it ends.
-        if not files.lock_file(handle) or _was_replaced(handle, path):
-            raise _busy_error(path)
+        if not files.lock_file(handle) or _was_log_replaced(handle, path):
+            raise _make_busy_folder_error(path)
         found = LogFile(path, handle)
     except BaseException:
         os.close(handle)
@@ -186,17 +186,17 @@ def replace_log(path: Place) -> Iterator[Callable[[Mapping[str, object]], None]]
         yield append
 
 
-def _busy_error(path: Path) -> LogBusyError:
+def _make_busy_folder_error(path: Path) -> LogBusyError:
     return LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
 
 
-def _write_whole(handle: int, content: bytes) -> None:
+def _write_whole_log(handle: int, content: bytes) -> None:
     if os.write(handle, content) < len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.fsync(handle)
 
 
-def _was_replaced(handle: int, path: Path) -> bool:
+def _was_log_replaced(handle: int, path: Path) -> bool:
     """Whether another process has put a new file there since this one was opened."""
     return path.exists() and not os.path.samestat(os.fstat(handle), path.stat())
 
@@ -213,7 +213,7 @@ def _repair_last_line(path: Path, handle: int) -> None:
         finished = False
     if not finished:
         os.ftruncate(handle, whole)
-    _write_whole(handle, b"\n" if finished else b"")
+    _write_whole_log(handle, b"\n" if finished else b"")
 
 
 def read_log(path: Place) -> list[dict[str, Any]]:

@@ -141,12 +141,12 @@ def _evidence_sentence(groups: Groups, figures: Figures) -> str:
         return ""
     who = max(able, key=lambda name: figures[name][ZERO_SHOT].mean)
     mine = figures[who]
-    plain = _format_pair(mine, ZERO_SHOT, CALIBRATED, "calibrated H ")
+    plain = _format_summary_pair(mine, ZERO_SHOT, CALIBRATED, "calibrated H ")
     clauses = [f"From descriptions alone {who} is right on {plain}"]
     columns = [column for column in given[who] if uncertainty.split_column(column)[0] == ZERO_SHOT]
     used = [column for column in columns if not mine[column].mark]
     for column in used:
-        pair = _format_pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED, 1))
+        pair = _format_summary_pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED, 1))
         clauses.append(f"with {uncertainty.split_column(column)[1]} on {pair}")
     low, high = mine[ZERO_SHOT].low, mine[ZERO_SHOT].high
     ends = (low, high) if used and low is not None and high is not None else None
@@ -156,7 +156,7 @@ def _evidence_sentence(groups: Groups, figures: Figures) -> str:
     return f"{', '.join(clauses)}{'; differences so small may be luck' if luck else ''}{refused}."
 
 
-def _format_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
+def _format_summary_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
     """ "94.5 % (calibrated H 89.0 %)", or without the name of the second figure."""
     more = f" ({named}{mine[calibrated].mean:.1f} %)" if calibrated in mine else ""
     return f"{mine[zero_shot].mean:.1f} %{more}"
@@ -193,7 +193,7 @@ def run_table(records: Sequence[Record]) -> Comparison:
             for words, found in _evidence_figures(row, table.given).items()
         ]
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
-    notes = [*_mark_notes(table.rows, CALIBRATED in columns), *default_notes(records)]
+    notes = [*_note_summary_marks(table.rows, CALIBRATED in columns), *default_notes(records)]
     return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
 
 
@@ -220,7 +220,7 @@ def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str
     return {name: words for name, words in meant.items() if name.split(",")[0] in columns}
 
 
-def _mark_notes(rows: Sequence[Row], calibrated: bool) -> list[str]:
+def _note_summary_marks(rows: Sequence[Row], calibrated: bool) -> list[str]:
     mark, advice = uncertainty.DECLINED, "" if calibrated else "; --calibrate tries that"
     marked = [row.labels["method"] for row in rows if any(figure.mark == mark for figure in row.figures.values())]
     reason = "did not adapt: validation classes do not promise that unlabelled rows help"

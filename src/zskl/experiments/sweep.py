@@ -198,12 +198,12 @@ def _run_pieces(
 ) -> Outcomes[R]:
     on_gpu = any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
     if not left or engine is None or on_gpu:
-        yield from _run_here(pieces, left, None, watch)
+        yield from _run_sweep_here(pieces, left, None, watch)
         return
     with engines.opened(engine) as ready:
         inside = any(pieces[place].unit.divisible for place in left)
         if inside and len(left) < engines.slots(ready):
-            yield from _run_here(pieces, left, ready, watch)
+            yield from _run_sweep_here(pieces, left, ready, watch)
             return
         sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
         waiting = [pieces[place] for place in left]
@@ -213,22 +213,22 @@ def _run_pieces(
             if watch is not None:
                 watch.started(left[number])
 
-        with closing(engines.each(_run_on_worker, tasks, uuid.uuid4().hex, ready, started)) as results:
+        with closing(engines.each(_run_sweep_on_worker, tasks, uuid.uuid4().hex, ready, started)) as results:
             for number, outcome in results:
                 yield left[number], outcome
 
 
-def _run_here(
+def _run_sweep_here(
     pieces: Sequence[SweepTask[R]], left: list[int], engine: Engine | None, watch: SweepDisplay | None
 ) -> Iterator[tuple[int, Outcome[R]]]:
     for place in left:
         if watch is not None:
             watch.started(place)
-        report = None if watch is None else partial(_report, watch, place)
+        report = None if watch is None else partial(_report_sweep_progress, watch, place)
         yield place, _run_unit(pieces[place].unit, pieces[place].data, report, engine)
 
 
-def _report(watch: SweepDisplay, place: int, stage: str, done: int, steps: int) -> None:
+def _report_sweep_progress(watch: SweepDisplay, place: int, stage: str, done: int, steps: int) -> None:
     if done % max(1, steps // 100) == 0 or done == steps:
         watch.moved(place, stage, done, steps)
 
@@ -243,10 +243,10 @@ def _run_unit(unit: SweepUnit[R], data: Dataset, report: Report | None, engine: 
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _run_on_worker(sweep: str, task: tuple[DatasetSource, str, SweepUnit[R]]) -> Outcome[R]:
+def _run_sweep_on_worker(sweep: str, task: tuple[DatasetSource, str, SweepUnit[R]]) -> Outcome[R]:
     """Run on a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
-    data = _load_once(source, sweep)
+    data = _load_once_per_sweep(source, sweep)
     if _data_identity(data) != expected:
         raise ValueError(
             f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_data_identity(data)}, "
@@ -260,7 +260,7 @@ def _data_identity(data: Dataset) -> str:
 
 
 @lru_cache(maxsize=4)
-def _load_once(source: DatasetSource, sweep: str) -> Dataset:
+def _load_once_per_sweep(source: DatasetSource, sweep: str) -> Dataset:
     with warnings.catch_warnings():
         # These were shown where the sweep began.
         warnings.simplefilter("ignore")

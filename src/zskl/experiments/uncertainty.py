@@ -387,10 +387,10 @@ def draw_counts(sizes: NDArray[np.int64], seed: int, draws: int) -> Iterator[NDA
     """How often each draw takes each row (b, n), in blocks of draws."""
     step = max(1, BLOCK // int(sizes.sum()))
     for number, first in enumerate(range(0, draws, step)):
-        yield _draw_block(sizes, min(step, draws - first), make_generator(seed, number))
+        yield _draw_bootstrap_block(sizes, min(step, draws - first), make_generator(seed, number))
 
 
-def _draw_block(sizes: NDArray[np.int64], draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def _draw_bootstrap_block(sizes: NDArray[np.int64], draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
     classes = len(sizes)
     drawn = rng.integers(classes, size=(draws, classes)) + classes * np.arange(draws)[:, None]
     times = np.bincount(drawn.ravel(), minlength=draws * classes).reshape(draws, classes)  # each class in each draw

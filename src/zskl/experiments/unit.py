@@ -140,10 +140,10 @@ class Unit:
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
         model, calibrated, tuning = _fit_models(self, estimator, data, report, engine, clock)
-        zsl, gzsl, gzsl_calibrated, _ = evaluate(model, calibrated, data)
+        zsl, gzsl, gzsl_calibrated, _ = evaluate_unit(model, calibrated, data)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
-        taught = [record.TaughtResults(k, *evaluate(model, calibrated, data, k, self.seed)) for k in self.shots]
-        after = {rows: evaluate(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
+        taught = [record.TaughtResults(k, *evaluate_unit(model, calibrated, data, k, self.seed)) for k in self.shots]
+        after = {rows: evaluate_unit(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
         adapted = [record.AdaptedResults(rows, *results[:3]) for rows, results in after.items()]
         summary = summarise_model(model, data)
         counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
@@ -289,7 +289,7 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
     )
 
 
-def evaluate(
+def evaluate_unit(
     plain: ZeroShotClassifier,
     calibrated: ZeroShotClassifier | None,
     data: Dataset,

@@ -131,7 +131,7 @@ class SensitivityUnit(_CurveUnit):
             None if report is None else partial(report, "validation"),
         )
         clock.lap("validation")
-        tested = _test_settings(estimator, search.settings, data, engine)
+        tested = _evaluate_settings(estimator, search.settings, data, engine)
         clock.lap("test")
         curves = {name: self._curve(name, values, search, tested) for name, values in self.values.items()}
         return SensitivityRecord(**self._stamp(data, state, clock), curves=curves)
@@ -145,7 +145,7 @@ class SensitivityUnit(_CurveUnit):
         return results.SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
 
 
-def _test_settings(
+def _evaluate_settings(
     estimator: Any, settings: Sequence[Mapping[str, Any]], data: Dataset, engine: Engine | None
 ) -> list[float | None]:
     """Zero-shot accuracy on test rows of each setting fitted on all training rows; None where it diverged."""
@@ -153,11 +153,13 @@ def _test_settings(
     if runs_on_gpu(data.X, estimator.device):
         fitted = kernel_classifier.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
         return [None if one.diverged_ is not None else protocols.zsl(one, data).accuracy for one in fitted]
-    found = sorted(engines.each(_test_one, list(settings), (estimator, data), engine), key=lambda pair: pair[0])
+    found = sorted(
+        engines.each(_evaluate_one_setting, list(settings), (estimator, data), engine), key=lambda pair: pair[0]
+    )
     return [accuracy for _, accuracy in found]
 
 
-def _test_one(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> float | None:
+def _evaluate_one_setting(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> float | None:
     estimator, data = shared
     rows = data.parts["trainval"]
     try:
@@ -196,12 +198,14 @@ class ConvergenceUnit(_CurveUnit):
         clock = unit.Clock()
         found = {}
         for name, sides in phases.items():
-            found[name] = _train_watched(methods.build(self.method, settings), data, sides, report)
+            found[name] = _evaluate_while_training(methods.build(self.method, settings), data, sides, report)
             clock.lap(name)
         return ConvergenceRecord(**self._stamp(data, state, clock), epochs=self.epochs, phases=found)
 
 
-def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> results.Phase:
+def _evaluate_while_training(
+    estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None
+) -> results.Phase:
     """Trained on the first side, looked at on both: among the classes of a side its accuracy and objective."""
     rows = sides["training"]
     steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
@@ -301,7 +305,9 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
         problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
         outcome = Outcome(Results((), (), {}))
 
-        run_stage = partial(_run_stage, engine=order.engine, outcome=outcome, times=times, show=show, tell=tell)
+        run_stage = partial(
+            _run_evaluation_stage, engine=order.engine, outcome=outcome, times=times, show=show, tell=tell
+        )
         try:
             methods = results.needed_methods(order.parts, order.methods)
             once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
@@ -325,7 +331,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
         return outcome
 
 
-def _run_stage(
+def _run_evaluation_stage(
     name: str,
     pieces: Sequence[SweepTask[R]],
     folder: RunFolder[R],

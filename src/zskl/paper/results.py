@@ -184,7 +184,7 @@ KINDS: Mapping[str, type[CurveRecord]] = {"sensitivity": SensitivityRecord, "con
 
 
 def curve_record_from_json(line: object) -> CurveRecord:
-    found = record.upgrade_line(line)
+    found = record.upgrade_record_line(line)
     kind = KINDS.get(str(found.get("part")))
     if kind is None:
         raise ValueError(f"`part` is {found.get('part')!r}: expected {' or '.join(KINDS)}")

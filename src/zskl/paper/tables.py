@@ -418,15 +418,15 @@ def results_page(
     further: Sequence[str] = (),
 ) -> str:
     parts = [INTRODUCTION, *_data_section(results)]
-    parts += _section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
+    parts += _format_table_section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
     for part, (heading, *shown) in SECTIONS.items():
-        parts += _section(heading, [output for output in outputs if output.part == part], *shown)
+        parts += _format_table_section(heading, [output for output in outputs if output.part == part], *shown)
     charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
     charts.sort(key=lambda one: one.title)
-    parts += _section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
+    parts += _format_table_section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
     parts += _changes_section(changed)
-    parts += _section("What validation chose", [output for output in outputs if output.part == "choices"])
+    parts += _format_table_section("What validation chose", [output for output in outputs if output.part == "choices"])
     parts += [*_times_section(results.times), *further]
     return "\n".join(parts).rstrip("\n") + "\n"
 
@@ -466,7 +466,9 @@ def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
     return parts
 
 
-def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True) -> list[str]:
+def _format_table_section(
+    heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True
+) -> list[str]:
     parts = [f"## {heading}\n"] if outputs else []
     title = ""
     said: tuple[str, ...] = ()

@@ -85,10 +85,10 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
 
 @cache
 def _load_template() -> Template:
-    return _environment().get_template("page.html")
+    return _make_page_environment().get_template("page.html")
 
 
-def _environment(escape: bool = True) -> Environment:
+def _make_page_environment(escape: bool = True) -> Environment:
     """Every word that a template shows is escaped, and has no character that a page cannot hold."""
     environment = Environment(
         loader=PackageLoader("zskl", "report"),
@@ -99,7 +99,7 @@ def _environment(escape: bool = True) -> Environment:
         ),
         keep_trailing_newline=True,
     )
-    environment.filters |= {"digest": _digest, "data_address": _data_address}
+    environment.filters |= {"digest": _digest_page_source, "data_address": _data_address}
     return environment
 
 
@@ -131,7 +131,7 @@ def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
     return Section(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown=shown)
 
 
-def _digest(text: str) -> str:
+def _digest_page_source(text: str) -> str:
     """A source of the page's policy: this very text and no other."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 

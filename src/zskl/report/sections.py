@@ -18,7 +18,7 @@ from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
 from zskl.experiments.record import Record, Setting, unpack_answers
-from zskl.plots import _style
+from zskl.plots import _style, confusion, convergence, reliability, seen_unseen_curve, validation
 from zskl.plots._base import Display
 
 
@@ -429,7 +429,7 @@ PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
 def curve_figure(problem: Problem) -> Iterator[Figure]:
-    cases = problem.with_field(plots.seen_unseen_curve.read_curve, "calibrated H", "H")
+    cases = problem.with_field(seen_unseen_curve.read_curve, "calibrated H", "H")
     if not cases:
         return
     first = [case.first for case in cases]
@@ -446,7 +446,9 @@ def curve_figure(problem: Problem) -> Iterator[Figure]:
     rows = [[case.name, case.first.seed, *row] for case in cases for row in _curve_numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
-    yield make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)
+    yield make_figure(
+        f"curves-{problem.address}", title, display, note + _select_first_seed_cases(cases), columns, rows, first
+    )
 
 
 def _curve_numbers(record: Record) -> list[list[object]]:
@@ -464,7 +466,7 @@ def _curve_numbers(record: Record) -> list[list[object]]:
 
 def confidence_figures(problem: Problem) -> Iterator[Figure]:
     for protocol, word in PROTOCOL_NAMES.items():
-        cases = problem.with_field(partial(plots.reliability.read_reliability, protocol=protocol), "calibrated H", "H")
+        cases = problem.with_field(partial(reliability.read_reliability, protocol=protocol), "calibrated H", "H")
         if not cases:
             continue
         first = [case.first for case in cases]
@@ -483,17 +485,17 @@ def confidence_figures(problem: Problem) -> Iterator[Figure]:
         ]
         columns = ["method", "seed", "threshold", "answered", "accuracy"]
         name = f"confidence-{protocol}-{problem.address}"
-        yield make_figure(name, title, display, note + _first_seed(cases), columns, rows, first)
+        yield make_figure(name, title, display, note + _select_first_seed_cases(cases), columns, rows, first)
 
 
-def _first_seed(cases: list[Case]) -> str:
+def _select_first_seed_cases(cases: list[Case]) -> str:
     seeds = sorted({case.first.seed for case in cases})
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
 
 
 def objective_figure(problem: Problem) -> Iterator[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(plots.convergence.read_objective, "zero-shot")
+    cases = problem.with_field(convergence.read_objective, "zero-shot")
     if not cases:
         return
     first = [case.first for case in cases]
@@ -582,7 +584,7 @@ def describe_setting(setting: Setting) -> str:
 
 def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
     for place, (scoring, word) in enumerate(SCORINGS.items()):
-        table, display = case.first.tune.table, plots.validation.read_grid(case.first, scoring)
+        table, display = case.first.tune.table, validation.read_grid(case.first, scoring)
         if table is None or display is None:
             continue
         title = f"Validation grid on {problem.name}, {word}"
@@ -610,7 +612,7 @@ def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
 
 
 def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
-    if (display := plots.confusion.read_confusion(case.first)) is not None:
+    if (display := confusion.read_confusion(case.first)) is not None:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
         name, right = f"confusion-{problem.place(case)}", case.first.zsl.per_class
@@ -631,7 +633,7 @@ def _confusion_figure(
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"
     else:
-        drawn = min(plots.confusion.PAIRS, len(display.pairs))
+        drawn = min(confusion.PAIRS, len(display.pairs))
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
     rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
     columns = ["true class", "answer", "share"]

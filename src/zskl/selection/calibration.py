@@ -147,14 +147,14 @@ def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rou
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
-            "seen": fit_temperature([_select_side(one, True) for one in scored], "seen", rough),
-            "unseen": fit_temperature([_select_side(one, False) for one in scored], "unseen", rough),
+            "seen": fit_temperature([_select_calibrated_side(one, True) for one in scored], "seen", rough),
+            "unseen": fit_temperature([_select_calibrated_side(one, False) for one in scored], "unseen", rough),
             "mixed": fit_temperature(mixed, "mixed", rough),
         },
     }
 
 
-def _select_side(scored: Scored, wanted: bool) -> Answered:
+def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
     """Rows and columns of the seen classes alone, or of the others."""
     scores, own, seen = scored
     columns, rows = np.flatnonzero(seen == wanted), np.flatnonzero(seen[own] == wanted)
@@ -296,14 +296,17 @@ def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     """From rows of held-out classes alone, the settings with the best mean gain in accuracy over the kinds of rows."""
     parts = [trial.select_held_out() for trial in trials]
     kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
-    before = [{name: _accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
+    before = [
+        {name: _measure_few_shot_accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()}
+        for fold in kinds
+    ]
 
     @cache
     def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
         found = []
         for fold, old in zip(kinds, before, strict=True):
-            turned = [_whiten(fold[name], how) for name in names]
-            after = [_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
+            turned = [_whiten_few_shot_trial(fold[name], how) for name in names]
+            after = [_measure_few_shot_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
             found.append(np.mean([new - old[name] for new, name in zip(after, names, strict=True)]))
         return np.array(found)
 
@@ -313,12 +316,14 @@ def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     ]
     front = _try_front(options, _shrinkage_values(parts), lambda how: gains(how, ("even",)))
     longer, all_kinds = [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], tuple(kinds[0])
-    how = _sort_options(longer, lambda how: gains(how, all_kinds))[0]
+    how = _sort_adaptation_options(longer, lambda how: gains(how, all_kinds))[0]
     scored = []
     for trial, part in zip(trials, parts, strict=True):
         sums = np.zeros((len(trial.seen), trial.x.shape[1]), np.float32)
-        sums[trial.new] = _whiten(part, how).adapt(how).sums
-        scored.append((_whiten(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen))
+        sums[trial.new] = _whiten_few_shot_trial(part, how).adapt(how).sums
+        scored.append(
+            (_whiten_few_shot_trial(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen)
+        )
     rows = [len(trial.new_rows) / len(trial.new) for trial in trials]
     return _describe_adaptation(rows, how, gains(how, all_kinds), scored)
 
@@ -333,7 +338,7 @@ def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     ]
 
     def score(how: AdaptationSettings) -> list[Scored]:
-        turned = [_whiten(trial, how) for trial in trials]
+        turned = [_whiten_few_shot_trial(trial, how) for trial in trials]
         return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
 
     @cache
@@ -352,11 +357,11 @@ def _describe_adaptation(
     return {"per_class": float(np.mean(rows)), **asdict(how), **figures, **fit_calibration(scored, rough=True)}
 
 
-def _accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
+def _measure_few_shot_accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
     return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
 
 
-def _whiten(trial: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
+def _whiten_few_shot_trial(trial: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
     return trial.with_shrinkage(trial.shrinkage if how.shrinkage is None else how.shrinkage)
 
 
@@ -405,11 +410,13 @@ def _try_front(
 ) -> list[AdaptationSettings]:
     """The options that are best at the middle shrinkage, tried at the others too: the best of these."""
     middle, *others = sorted(shrinkages, key=lambda one: abs(one - shrinkages[len(shrinkages) // 2]))
-    tried = _sort_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
-    return _sort_options([*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains)[:FRONT]
+    tried = _sort_adaptation_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
+    return _sort_adaptation_options(
+        [*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains
+    )[:FRONT]
 
 
-def _sort_options(
+def _sort_adaptation_options(
     options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
 ) -> list[AdaptationSettings]:
     """Best first."""

@@ -172,14 +172,14 @@ class FoldData:
     transformed: tuple[tuple[Any, Any], ...] = ()
 
     def training(self, fold: int) -> Any:
-        return self.transformed[fold][0] if self.transformed else take_rows(self.X, self.folds[fold].train)
+        return self.transformed[fold][0] if self.transformed else take_fold_rows(self.X, self.folds[fold].train)
 
     def validation(self, fold: int) -> Any:
         """The rows of trained classes, then those of held-out ones."""
-        return self.transformed[fold][1] if self.transformed else take_rows(self.X, self.folds[fold].validation)
+        return self.transformed[fold][1] if self.transformed else take_fold_rows(self.X, self.folds[fold].validation)
 
 
-def take_rows(X: Any, rows: Rows) -> Any:
+def take_fold_rows(X: Any, rows: Rows) -> Any:
     """Rows of an array, a tensor, a data frame or a list of rows."""
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
@@ -273,8 +273,8 @@ def transform_folds(shared: FoldData) -> FoldData:
         return shared
     parts = []
     for fold in shared.folds:
-        transformers = _transformers(clone(shared.estimator))
-        train, validation = take_rows(shared.X, fold.train), take_rows(shared.X, fold.validation)
+        transformers = _list_pipeline_transformers(clone(shared.estimator))
+        train, validation = take_fold_rows(shared.X, fold.train), take_fold_rows(shared.X, fold.validation)
         if transformers is not None:
             train = transformers.fit_transform(train, shared.y[fold.train])
             validation = transformers.transform(validation)
@@ -290,7 +290,7 @@ def clone_with_settings(pipeline: Pipeline, setting: Mapping[str, Any]) -> Pipel
 
 def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, signatures: Any, callback: Any = None) -> Pipeline:
     """Fit all steps of a pipeline, in place; only the last one is shown signatures."""
-    transformers, name, last = _transformers(pipeline), pipeline.steps[-1][0], last_step(pipeline)
+    transformers, name, last = _list_pipeline_transformers(pipeline), pipeline.steps[-1][0], last_step(pipeline)
     if transformers is not None:
         X = transformers.fit_transform(X, y)
     last.fit(X, y, signatures, callback=callback)
@@ -298,5 +298,5 @@ def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, signatures: Any, callback: 
     return pipeline
 
 
-def _transformers(pipeline: Pipeline) -> Pipeline | None:
+def _list_pipeline_transformers(pipeline: Pipeline) -> Pipeline | None:
     return pipeline[:-1] if len(pipeline.steps) > 1 else None

@@ -286,7 +286,7 @@ def _member_candidates(
         settings, edges = [*settings, default], [*edges, ()]
     models = [clone(shared.estimator).set_params(**setting) for setting in settings]
     tasks = [(model, fold) for model in models for fold in range(len(shared.folds))]
-    with closing(engines.each(_score_fold, tasks, shared, options.engine)) as results:
+    with closing(engines.each(_score_member_fold, tasks, shared, options.engine)) as results:
         scored = [scores for _, scores in sorted(results, key=lambda one: one[0])]
     folds = len(shared.folds)
     found = [
@@ -298,7 +298,7 @@ def _member_candidates(
     return whole, found[settings.index(default)] if with_default else None
 
 
-def _score_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
+def _score_member_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
     """Scores of a fold's validation rows by a model fitted on its training rows; None if it diverges."""
     model, fold = task
     try:

@@ -480,17 +480,17 @@ def check_bounds(extend: Any, estimator: ZeroShotClassifier) -> Bounds:
                 f"expected some of {', '.join(known)}"
             )
         ends = list(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else []
-        if len(ends) != 2 or not all(map(is_number, ends)) or ends[0] > ends[1]:
+        if len(ends) != 2 or not all(map(is_grid_number, ends)) or ends[0] > ends[1]:
             raise ValueError(f"extend[{name!r}] is {pair!r}: expected (lowest, highest), two numbers in this order")
         found[name] = (ends[0], ends[1])
     return found
 
 
-def is_number(value: Any) -> bool:
+def is_grid_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def next_value(values: Sequence[float], value: float, side: str, bounds: tuple[float, float]) -> float | None:
+def find_next_grid_value(values: Sequence[float], value: float, side: str, bounds: tuple[float, float]) -> float | None:
     """The value one step beyond `value`, which is at or beyond that end of the grid's `values`; None at the bound.
 
     A grid of at least three equally distant values, or with one that is not positive, goes on by its last difference;
@@ -499,19 +499,19 @@ def next_value(values: Sequence[float], value: float, side: str, bounds: tuple[f
     up = side == "highest"
     last, before = (values[-1], values[-2]) if up else (values[0], values[1])
     limit = bounds[up]
-    if _at_most(limit, value) if up else _at_most(value, limit):
+    if _is_at_most_bound(limit, value) if up else _is_at_most_bound(value, limit):
         return None
     gaps = np.diff(values)
     even = len(gaps) > 1 and np.allclose(gaps, gaps[0], rtol=1e-6, atol=0)
     new = value + (last - before) if even or values[0] <= 0 else value * (last / before)
-    if _are_whole(values):
+    if _are_whole_grid_values(values):
         new = max(round(new), value + 1) if up else min(round(new), value - 1)
         return min(new, limit) if up else max(new, limit)
     rounded = float(f"{new:.{DIGITS}g}")
     return float(min(rounded, limit) if up else max(rounded, limit))
 
 
-def _at_most(value: float, end: float) -> bool:
+def _is_at_most_bound(value: float, end: float) -> bool:
     """value ≤ end, but for rounding."""
     return value <= end or math.isclose(value, end, rel_tol=ROUNDING)
 
@@ -519,10 +519,10 @@ def _at_most(value: float, end: float) -> bool:
 def _distinct_values(values: Sequence[float]) -> list[float]:
     """The values, rising, and of those that are the same but for rounding the lowest."""
     rising = sorted(set(values))
-    return [value for k, value in enumerate(rising) if k == 0 or not _at_most(value, rising[k - 1])]
+    return [value for k, value in enumerate(rising) if k == 0 or not _is_at_most_bound(value, rising[k - 1])]
 
 
-def _are_whole(values: Sequence[float]) -> bool:
+def _are_whole_grid_values(values: Sequence[float]) -> bool:
     return all(isinstance(one, int | np.integer) for one in values)
 
 
@@ -536,13 +536,15 @@ class GridRange:
         self.estimator = estimator
         names = dict.fromkeys(name for setting in settings for name in setting)
         found = {name: [setting[name] for setting in settings if name in setting] for name in names}
-        numbers = {name: _distinct_values(values) for name, values in found.items() if all(map(is_number, values))}
+        numbers = {name: _distinct_values(values) for name, values in found.items() if all(map(is_grid_number, values))}
         self.values = {name: values for name, values in numbers.items() if len(values) > 1}  # rising
         self.bounds: dict[str, tuple[float, float]] = {}
         for name, own in self.values.items():
             if name in bounds:
                 low, high = bounds[name]
-                self.bounds[name] = (math.ceil(low), math.floor(high)) if _are_whole(own) else (float(low), float(high))
+                self.bounds[name] = (
+                    (math.ceil(low), math.floor(high)) if _are_whole_grid_values(own) else (float(low), float(high))
+                )
                 for end in self.bounds[name]:
                     check_grid(estimator, {**settings[0], name: end})
         # A stack on a GPU serves more settings than a fit on a CPU, but must not try more.
@@ -563,7 +565,7 @@ class GridRange:
             best = settings[place]
             for edge in self._open_edges(best, tried):
                 name, bounds = edge.name, self.bounds.get(edge.name)
-                to = None if bounds is None else next_value(self.values[name], edge.value, edge.side, bounds)
+                to = None if bounds is None else find_next_grid_value(self.values[name], edge.value, edge.side, bounds)
                 for setting in settings if to is not None else ():
                     if setting.get(name) == edge.value and self._same_fit(setting, best):
                         further = {**setting, name: to}
@@ -576,7 +578,7 @@ class GridRange:
         for setting in settings:
             for name in self.values:
                 # A default may be None, such as that of a seed.
-                if is_number(setting.get(name)):
+                if is_grid_number(setting.get(name)):
                     key, value = (name, _other_values(setting, name)), setting[name]
                     low, high = found.get(key, (value, value))
                     found[key] = min(low, value), max(high, value)
@@ -585,15 +587,15 @@ class GridRange:
     def _open_edges(self, setting: Setting, tried: Mapping[tuple[str, str], tuple[float, float]]) -> Iterator[Edge]:
         """Each number beyond which nothing was tried with these other values, with the bound where it is at one."""
         for name, values in self.values.items():
-            if not is_number(setting.get(name)):
+            if not is_grid_number(setting.get(name)):
                 continue
             value = setting[name]
             lowest, highest = tried[name, _other_values(setting, name)]
             low, high = self.bounds.get(name, (-math.inf, math.inf))
-            if _at_most(value, min(values[0], lowest)) and self._matters(setting, name, values[-1]):
-                yield Edge(name, value, SIDES[0], low if _at_most(value, low) else None)
-            if _at_most(max(values[-1], highest), value) and self._matters(setting, name, values[0]):
-                yield Edge(name, value, SIDES[1], high if _at_most(high, value) else None)
+            if _is_at_most_bound(value, min(values[0], lowest)) and self._matters(setting, name, values[-1]):
+                yield Edge(name, value, SIDES[0], low if _is_at_most_bound(value, low) else None)
+            if _is_at_most_bound(max(values[-1], highest), value) and self._matters(setting, name, values[0]):
+                yield Edge(name, value, SIDES[1], high if _is_at_most_bound(high, value) else None)
 
     def _matters(self, setting: Setting, name: str, other: float) -> bool:
         return self._effect(setting) != self._effect({**setting, name: other})

@@ -149,12 +149,12 @@ class Choice:
     @property
     def steadiness(self) -> dict[str, float]:
         """The standard deviation over folds of each of `figures`."""
-        return {name: _spread(values) for name, values in self.figures.items()}
+        return {name: _measure_result_spread(values) for name, values in self.figures.items()}
 
     @property
     def wide(self) -> tuple[str, ...]:
         """Which of "seen" and "gzsl" differ so widely between folds that the choice is a matter of luck."""
-        return tuple(name for name in ("seen", "gzsl") if is_wide(self.figures.get(name, ())))
+        return tuple(name for name in ("seen", "gzsl") if is_wide_result(self.figures.get(name, ())))
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class Search:
             Places of the settings, best first; of equals, the earlier one first.
         """
         means = self.scores(scoring).mean(axis=1).round(ROUNDING)
-        unsteady = is_wide(self.seen) | is_wide(self.gzsl)
+        unsteady = is_wide_result(self.seen) | is_wide_result(self.gzsl)
         return prefer_steady(np.argsort(-means, kind="stable"), means, unsteady)
 
     def order(self, scoring: str) -> NDArray[np.int64]:
@@ -308,7 +308,7 @@ class Search:
             dict(self.settings[best]),
             float(mine.mean()),
             tuple(mine.tolist()),
-            _spread(mine),
+            _measure_result_spread(mine),
             float(self.constants[best]),
             {name: tuple(figures[best].tolist()) for name, figures in parts.items()},
             () if passed_over else self.edges.get(best, ()),
@@ -372,7 +372,7 @@ def judge_settings(
     return Search(tuple(settings), tuple(folds), *figures, diverged, dropped=dropped - set(diverged))
 
 
-def is_wide(figures: ArrayLike) -> NDArray[np.bool_]:
+def is_wide_result(figures: ArrayLike) -> NDArray[np.bool_]:
     """For accuracies (..., k) whether the k of each row are wide apart; a single one never is."""
     values = np.asarray(figures, np.float64)
     if values.shape[-1] < 2:
@@ -401,7 +401,7 @@ def difference_from_default(scores: NDArray[np.float64], default: NDArray[np.flo
     """Mean and spread over folds of scores (F,) less those of the default (F,); None where one of both diverged."""
     if not (np.isfinite(scores).all() and np.isfinite(default).all()):
         return None
-    return round(float((scores - default).mean()), ROUNDING), round(_spread(scores - default), ROUNDING)
+    return round(float((scores - default).mean()), ROUNDING), round(_measure_result_spread(scores - default), ROUNDING)
 
 
 def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int) -> NDArray[np.int64]:
@@ -419,5 +419,5 @@ def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], defa
     return np.concatenate([[default], ranking[ranking != default]])
 
 
-def _spread(values: Sequence[float] | NDArray[np.float64]) -> float:
+def _measure_result_spread(values: Sequence[float] | NDArray[np.float64]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

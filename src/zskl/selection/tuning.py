@@ -37,7 +37,7 @@ from zskl.selection.grid_search import (
     Report,
     SearchOptions,
     choose_engine,
-    is_number,
+    is_grid_number,
     plan_search,
     search_grid,
 )
@@ -448,7 +448,7 @@ def tuning_table(tuned: Tuned) -> Shown:
     rows = [
         (
             str(1 + order.index(place)) if place in order else "",
-            format_score(tuned, place),
+            format_tuned_score(tuned, place),
             ", ".join(word for word, one in (("chosen", chosen), ("default", default)) if one == place),
             *(_format_value(tuned.settings[place].get(name)) for name in names),
         )
@@ -464,7 +464,7 @@ def tuning_table(tuned: Tuned) -> Shown:
     return Shown(title, ("rank", "score", "", *names), rows, _table_notes(tuned, chosen), strong)
 
 
-def format_score(tuned: Tuned, place: int) -> str:
+def format_tuned_score(tuned: Tuned, place: int) -> str:
     """Mean over folds ± standard deviation, in per cent."""
     folds = tuned.fold_scores[place]
     if not np.isfinite(folds).all():
@@ -475,8 +475,8 @@ def format_score(tuned: Tuned, place: int) -> str:
 
 def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
     default = tuned.search.default
-    mine = format_percent(tuned.score) if chosen is None else format_score(tuned, chosen)
-    theirs = "not tried" if default is None else format_score(tuned, default)
+    mine = format_percent(tuned.score) if chosen is None else format_tuned_score(tuned, chosen)
+    theirs = "not tried" if default is None else format_tuned_score(tuned, default)
     same = default is not None and default == chosen
     notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
     if tuned.against_default is not None:
@@ -489,4 +489,4 @@ def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
 
 
 def _format_value(value: Any) -> str:
-    return "" if value is None else f"{value:g}" if is_number(value) else str(value)
+    return "" if value is None else f"{value:g}" if is_grid_number(value) else str(value)

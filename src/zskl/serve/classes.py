@@ -40,12 +40,15 @@ def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     """The model with its classes named by text, so that a class "seven" can stand beside the classes 0 to 9."""
     named = copy.copy(model)
     table = model.signature_table_
-    named.classes_, named.candidates_ = _to_texts(model.classes_), _to_texts(model.candidates_)
+    named.classes_, named.candidates_ = (
+        _convert_classes_to_text(model.classes_),
+        _convert_classes_to_text(model.candidates_),
+    )
     for name in model.LABELLED:
         setattr(named, name, [str(label) for label in getattr(model, name)])
     if hasattr(model, "members_"):
         named.members_ = [name_classes_by_text(member) for member in model.members_]
-    named.signature_table_ = SignatureTable(_to_texts(table.labels), table.matrix, table.names)
+    named.signature_table_ = SignatureTable(_convert_classes_to_text(table.labels), table.matrix, table.names)
     return named
 
 
@@ -56,7 +59,7 @@ def drop_feature_names(model: ZeroShotClassifier) -> ZeroShotClassifier:
     return plain
 
 
-def _to_texts(labels: NDArray[Any]) -> NDArray[np.object_]:
+def _convert_classes_to_text(labels: NDArray[Any]) -> NDArray[np.object_]:
     return np.array([str(label) for label in labels.tolist()], dtype=object)
 
 
@@ -97,7 +100,9 @@ class ClassSnapshot:
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = teach_model(drop_feature_names(model), self.table, taught)
         # of parts, not of a bound method: else a cycle would keep each snapshot in memory after its last request
-        self.panel = lru_cache(CACHED_PANELS)(partial(_make_panel, self.model, self.table, self.kinds, self._names))
+        self.panel = lru_cache(CACHED_PANELS)(
+            partial(_make_class_panel, self.model, self.table, self.kinds, self._names)
+        )
         # now, so that no request waits for it
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
@@ -145,7 +150,7 @@ def normalise_name(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def _make_panel(
+def _make_class_panel(
     model: ZeroShotClassifier,
     table: SignatureTable,
     kinds: Mapping[str, str],

@@ -189,7 +189,7 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
     return found
 
 
-def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
+def find_gallery_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
     """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
     low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
     apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
@@ -299,7 +299,7 @@ class LoadedRows:
         scores = self._score_vector(projected, vector, label if learned else None)
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
-            scores = subtract_rivals(scores, known, find_rivals(table, classes, vector, given))
+            scores = subtract_rivals(scores, known, find_gallery_rivals(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         return scores
@@ -326,7 +326,7 @@ class LoadedRows:
         if snapshot.taught:
             model = snapshot.model
             if without is None:  # with any class more: what examples do depends on the number of classes
-                table = _add_unnamed(snapshot.table, snapshot.table.matrix.mean(axis=0))
+                table = _add_gallery_description(snapshot.table, snapshot.table.matrix.mean(axis=0))
                 model = teach_model(self.model, table, snapshot.taught)
             projected = projected.with_model(model)
         for start in range(0, len(names), width):
@@ -458,7 +458,7 @@ class LoadedRows:
         return rows[self.pictured[rows]] if pictures else rows
 
 
-def _add_unnamed(table: SignatureTable, vector: Vector) -> SignatureTable:
+def _add_gallery_description(table: SignatureTable, vector: Vector) -> SignatureTable:
     labels = np.array([*table.labels, UNNAMED], dtype=object)
     return SignatureTable(labels, np.vstack([table.matrix, vector]), table.names)
 
@@ -499,7 +499,7 @@ def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector,
 def class_similarities(snapshot: ClassSnapshot, vector: Vector) -> Vector:
     """(c,) the cosine of a description (p,) and each class, as GET /classes/NAME tells it of two classes."""
     names = list(snapshot.kinds)
-    table, place = _add_unnamed(snapshot.table, vector), np.array([len(names)])
+    table, place = _add_gallery_description(snapshot.table, vector), np.array([len(names)])
     order, cosines = nearest_classes(snapshot.model.signature_scaling_, table, place, len(names))
     found = np.empty(len(names))
     found[order[0]] = cosines[0]

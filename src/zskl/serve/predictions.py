@@ -153,7 +153,7 @@ class Batcher:
             asyncio.get_running_loop().call_soon(self._score)
         some = [one for one in some if not one.answer.done()]  # without those that were cancelled
         if some:
-            _answer_group(self._get_snapshot(), some)
+            _predict_group(self._get_snapshot(), some)
 
 
 def _batch_size(listed: int, cost: int) -> int:
@@ -161,14 +161,14 @@ def _batch_size(listed: int, cost: int) -> int:
     return max(1, min(QUICK_OPERATIONS // max(cost, 1), QUICK_CLASSES // max(listed, 1)))
 
 
-def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
+def _predict_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
     """Answer requests with the same options. If they fail together each is tried alone, so that only bad rows fail."""
     try:
         found = predict_rows(snapshot, np.concatenate([one.row for one in group]), group[0].options)
     except Exception as error:
         if len(group) > 1:
             for one in group:
-                _answer_group(snapshot, [one])
+                _predict_group(snapshot, [one])
         elif not group[0].answer.done():
             group[0].answer.set_exception(error)
         return
@@ -196,22 +196,22 @@ class PredictionHandler:
             if len(body) > service.limits.small:
                 break
         else:
-            return await self._answer(*_parse_request(service, kind, body, options), small=True)
+            return await self._answer(*_parse_prediction_request(service, kind, body, options), small=True)
         async with concurrency.bodies:
             async for part in parts:
                 body += part
             async with concurrency.work:
-                rows, options = await run_in_threadpool(_parse_request, service, kind, body, options)
+                rows, options = await run_in_threadpool(_parse_prediction_request, service, kind, body, options)
             return await self._answer(rows, options, small=False)
 
     async def _answer(self, rows: Rows, options: PredictionOptions, small: bool) -> Response:
         service, concurrency, snapshot = self._service, self._concurrency, self._service.snapshot
-        listed, cost = _answer_size(service, snapshot, len(rows), options)
+        listed, cost = _measure_prediction_size(service, snapshot, len(rows), options)
         near = service.rows if options.nearest else None
         quick = small and cost < QUICK_OPERATIONS and not (options.explain or near)
 
         def predict(some: Rows) -> Predictions:
-            X = _row_features(service, some)
+            X = _read_features_to_predict(service, some)
             found = predict_rows(snapshot, X, options)
             if near is not None:
                 classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
@@ -232,7 +232,7 @@ class PredictionHandler:
         if listed >= QUICK_CLASSES:
             return await concurrency.send_large(compute)
         if quick and len(rows) == 1:
-            row = _row_features(service, rows)
+            row = _read_features_to_predict(service, rows)
             return json_response(await self._batcher.predict_one(row, options, listed, cost))
         if quick:
             return compute()
@@ -240,11 +240,11 @@ class PredictionHandler:
             return await run_in_threadpool(compute)
 
 
-def _row_features(service: Service, rows: Rows) -> Features:
+def _read_features_to_predict(service: Service, rows: Rows) -> Features:
     return service.rows.features(rows) if isinstance(rows, list) else rows
 
 
-def _parse_request(
+def _parse_prediction_request(
     service: Service, kind: str, body: bytearray, options: PredictionOptions
 ) -> tuple[Rows, PredictionOptions]:
     model, limits = service.classes.model, service.limits
@@ -264,7 +264,9 @@ def _parse_request(
     return service.rows.check_rows(numbers), options
 
 
-def _answer_size(service: Service, snapshot: ClassSnapshot, n: int, options: PredictionOptions) -> tuple[int, int]:
+def _measure_prediction_size(
+    service: Service, snapshot: ClassSnapshot, n: int, options: PredictionOptions
+) -> tuple[int, int]:
     """How many classes the answer for n rows lists, and how many multiplications it takes; too many are refused."""
     limits = service.limits
     if options.explain and n > limits.explained_rows:

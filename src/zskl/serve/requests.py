@@ -75,7 +75,7 @@ def parse_if_match(request: Request) -> int | None:
     return int(found[1])
 
 
-def check_names(given: Iterable[str], known: Collection[str]) -> None:
+def check_request_parameters(given: Iterable[str], known: Collection[str]) -> None:
     """Refuse unknown parameters of the address, which would be ignored otherwise."""
     unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
@@ -101,13 +101,13 @@ def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
     if expected != found:
         raise Refusal(422, f"the .npy file announces {expected} bytes, {found} follow: send the whole file")
     flat = np.frombuffer(body, dtype, offset=head.tell())
-    return to_float32(flat.reshape(shape, order="F" if by_column else "C"))
+    return convert_requested_rows(flat.reshape(shape, order="F" if by_column else "C"))
 
 
 def rows_from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
-    places = None if columns is None else find_columns(columns, model)
+    places = None if columns is None else find_requested_columns(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
@@ -115,10 +115,10 @@ def rows_from_lists(
         raise Refusal(422, f"row {wrong} has {len(rows[wrong])} numbers: {expected}")
     check_shape((len(rows), int(model.n_features_in_)), model, limits)
     X = np.array(rows, dtype=np.float64)
-    return to_float32(X if places is None else X[:, places])
+    return convert_requested_rows(X if places is None else X[:, places])
 
 
-def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
+def find_requested_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
         raise Refusal(422, "the model has no names for its features: leave out columns, and keep their order")
@@ -145,7 +145,7 @@ def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limit
         raise Refusal(413, f"{n} rows of {width} features are more than {limits.values} numbers: send rows in parts")
 
 
-def to_float32(X: NDArray[Any]) -> Features:
+def convert_requested_rows(X: NDArray[Any]) -> Features:
     """The same in single precision. Values that are not finite, or too large for it, are refused."""
     with np.errstate(all="ignore"):
         single = np.ascontiguousarray(X, dtype=np.float32)
@@ -183,20 +183,20 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
-        raise Refusal(422, explain_errors(error.errors(include_url=False, include_context=False))) from None
+        raise Refusal(422, explain_request_errors(error.errors(include_url=False, include_context=False))) from None
     except (ValueError, RecursionError):
         raise Refusal(422, "the body cannot be read as JSON") from None
 
 
-def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
+def explain_request_errors(errors: Sequence[Mapping[str, Any]]) -> str:
     # what is neither a number nor true or false is found twice: once is enough
     numbers = {(*error["loc"][:-1], "bool") for error in errors if error["loc"][-1:] == ("float",)}
     errors = [error for error in errors if error["loc"] not in numbers]
     more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
-    return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
+    return "; ".join(map(_explain_request_fault, errors[:MAX_FAULTS])) + more
 
 
-def _explain_fault(error: Mapping[str, Any]) -> str:
+def _explain_request_fault(error: Mapping[str, Any]) -> str:
     kind, steps = error.get("type"), [step for step in error["loc"] if step not in ("body", "query", "path")]
     if steps[-1:] == ["float"]:
         steps = steps[:-1]
@@ -238,7 +238,7 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
     if headed and not rows:
         raise Refusal(422, "the table has names of columns and no rows: expected a line for every row")
     named = headed and getattr(model, "feature_names_in_", None) is not None
-    places = find_columns(names, model) if named else list(range(len(names)))
+    places = find_requested_columns(names, model) if named else list(range(len(names)))
     check_shape((len(rows), len(places)), model, limits)
     X = np.empty((len(rows), len(places)))
     for k, (number, line) in enumerate(rows):
@@ -248,7 +248,7 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
                 what = quote(names[place]) if headed else str(place + 1)
                 raise Refusal(422, f"line {number}, column {what} is {quote(line[place])}: expected a number")
             X[k, column] = value
-    return to_float32(X)
+    return convert_requested_rows(X)
 
 
 def _parse_number(text: str) -> float | None:
@@ -281,7 +281,9 @@ class PhotoEncoder:
         return np.ascontiguousarray(found, np.float32)
 
 
-def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClassifier) -> tuple[str, str] | None:
+def choose_photo_backbone(
+    wanted: str | None, data: Dataset | None, model: ZeroShotClassifier
+) -> tuple[str, str] | None:
     """The network that made the features of the training rows, and who names it."""
     if wanted is not None:
         return wanted, "--backbone"
@@ -297,7 +299,7 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
 def load_photo_encoder(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
 ) -> PhotoEncoder | None:
-    found = find_backbone(wanted, data, model)
+    found = choose_photo_backbone(wanted, data, model)
     if found is None:
         return None
     name, source = found

@@ -17,7 +17,7 @@ from starlette.routing import Match
 
 from zskl.serve import schemas
 from zskl.serve.errors import Refusal
-from zskl.serve.requests import explain_errors
+from zskl.serve.requests import explain_request_errors
 
 log = logging.getLogger("zskl.serve")
 API_DESCRIPTION = (
@@ -70,7 +70,7 @@ def handle_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return json_response({"error": explain_errors(error.errors())}, 422)
+        return json_response({"error": explain_request_errors(error.errors())}, 422)
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:

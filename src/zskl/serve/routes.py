@@ -140,7 +140,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
         """Teach that a row is of a class, or with `right` false that it is not. The body is JSON with a loaded row or
         with features; or a photo, with `right` as a parameter of the address. A row counts once for a class. `If-Match`
         with the `ETag` of GET: only if nobody has changed the examples of this class since."""
-        requests.check_names(request.query_params, ("right",))
+        requests.check_request_parameters(request.query_params, ("right",))
         since = requests.parse_if_match(request)
         kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTO))
         check_can_learn(service.classes.model)
@@ -169,7 +169,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
     @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
-        requests.check_names(request.query_params, ("id",))
+        requests.check_request_parameters(request.query_params, ("id",))
         await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
         return Response(status_code=204)
 
@@ -198,7 +198,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
     ) -> Response:
         """The loaded rows whose labels would help the model most, the first one first: those that it is least sure of,
         and no two alike. Training rows and rows that were marked are left out."""
-        requests.check_names(request.query_params, ("count", "pictures"))
+        requests.check_request_parameters(request.query_params, ("count", "pictures"))
         async with concurrency.work:
             choose = service.rows.choose_rows_to_label
             return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
@@ -228,7 +228,9 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         around: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     ) -> Response:
         """Rows of the loaded data: all, or those of one class or part; with `around`, the page on which that row is."""
-        requests.check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
+        requests.check_request_parameters(
+            request.query_params, ("start", "count", "class", "part", "pictures", "around")
+        )
         return json_response(service.rows.list_rows(service.snapshot, start, count, label, part, pictures, around))
 
     shown = responses.refusal_responses(404, 409, 422)
@@ -237,7 +239,7 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
     @app.get("/rows/{row}/picture", response_class=Response, **shown)
     async def picture(row: int, request: Request, key: str | None = None) -> Response:
         """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
-        requests.check_names(request.query_params, ("key",))
+        requests.check_request_parameters(request.query_params, ("key",))
         if key not in (None, service.rows.picture_key):
             raise Refusal(404, "this picture belonged to other data, which are not served any more: see GET /model")
         content, kind = await run_in_threadpool(service.rows.read_picture, row)
@@ -250,7 +252,7 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
     @app.post(PREDICT_PATH, response_model=schemas.Predictions, **body)
     async def predict(request: Request, options: Annotated[schemas.PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
-        requests.check_names(request.query_params, schemas.PredictionOptions.model_fields)
+        requests.check_request_parameters(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
 
 

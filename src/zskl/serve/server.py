@@ -434,7 +434,7 @@ def run_workers(
                     say(line)
             crashes = CrashCounter()
             while not stop.should_exit:
-                _replace_crashed(crew, crashes, work)
+                _replace_crashed_workers(crew, crashes, work)
                 maintain()
                 time.sleep(POLL_SECONDS)
         finally:
@@ -455,7 +455,7 @@ def _wait_until_ready(crew: list[Worker], stop: StopSignal) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> None:
+def _replace_crashed_workers(crew: list[Worker], crashes: CrashCounter, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
     for place, one in enumerate(list(crew)):
         how = one.exit_reason()

@@ -57,7 +57,7 @@ def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
     return ", ".join(phrases)
 
 
-def _describe_data(rows: LoadedRows) -> schemas.LoadedData:
+def _describe_service_data(rows: LoadedRows) -> schemas.LoadedData:
     return {
         "name": rows.data.name,
         "item": "row" if rows.pictures is None else rows.pictures.item,
@@ -147,7 +147,7 @@ class Service:
             "probabilities": model.temperatures_ is not None,
             "explains": explains,
             "teaches": can_learn(model),
-            "data": None if self._rows is None else _describe_data(self._rows),
+            "data": None if self._rows is None else _describe_service_data(self._rows),
             "examples": self._examples,
             "sentences": None
             if sentences is None

@@ -124,7 +124,7 @@ def class_line(name: str, attributes: Mapping[str, float] | None, sentence: str 
 
 def example_line(one: MarkedExample) -> dict[str, Any]:
     about = {"id": one.id, "class": one.label, "right": one.right, "row": one.row, "data": one.data}
-    return {"key": EXAMPLE_KEY, **about, "features": _encode_numbers(one.features)}
+    return {"key": EXAMPLE_KEY, **about, "features": _encode_stored_numbers(one.features)}
 
 
 def forgotten_line(ids: Collection[str]) -> dict[str, Any]:
@@ -135,7 +135,8 @@ def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
     if adaptation is None:
         return {"key": ADAPTED_KEY, "kept": [], "told": None}
     kept = [
-        {"classes": one.classes, "sums": _encode_numbers(one.sums), "record": one.record} for one in adaptation.kept
+        {"classes": one.classes, "sums": _encode_stored_numbers(one.sums), "record": one.record}
+        for one in adaptation.kept
     ]
     return {"key": ADAPTED_KEY, "kept": kept, "told": adaptation.verdict}
 
@@ -159,7 +160,7 @@ def is_valid_line(line: object) -> bool:
 def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> TeachingState:
     if line["key"] == EXAMPLE_KEY:
         about = line["id"], line["class"], line["right"]
-        example = MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"])
+        example = MarkedExample(*about, _decode_stored_numbers(line["features"]), line["row"], line["data"])
         return taught.with_example(example, version)
     if line["key"] == FORGOTTEN_KEY:
         rest = taught.without_examples(set(line["ids"]), version)
@@ -168,18 +169,18 @@ def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> Teac
     if line["told"] is not None:
         kept = []
         for part in line["kept"]:
-            classes, sums = list(part["classes"]), _decode_numbers(part["sums"])
+            classes, sums = list(part["classes"]), _decode_stored_numbers(part["sums"])
             width = len(sums) // max(len(classes), 1)
             kept.append(KeptAdaptation(classes, sums.reshape(len(classes), width), dict(part["record"])))
         adaptation = Adaptation(tuple(kept), line["told"])
     return replace(taught, adaptation=adaptation)
 
 
-def _encode_numbers(numbers: NDArray[np.float32]) -> str:
+def _encode_stored_numbers(numbers: NDArray[np.float32]) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, "<f4").tobytes()).decode("ascii")
 
 
-def _decode_numbers(text: str) -> NDArray[np.float32]:
+def _decode_stored_numbers(text: str) -> NDArray[np.float32]:
     numbers = np.frombuffer(base64.b64decode(text, validate=True), "<f4").astype(np.float32)
     if not np.isfinite(numbers).all():
         raise ValueError("a number is not finite")
@@ -266,7 +267,7 @@ class StoreError(OSError):
         self.sentence = f"{fault[1]}; then try again"
 
 
-def check_file(path: Path, handle: int, least: int) -> int | None:
+def check_stored_file(path: Path, handle: int, least: int) -> int | None:
     """The size of the file open as `handle`, None if it was removed; another one, or one cut short, is refused."""
     try:
         found = os.stat(path)
@@ -330,7 +331,7 @@ class ClassFile(StoredClasses):
         self.compact()
 
     def maintain(self) -> None:
-        if check_file(self.path, self._log.handle, self._size) is not None:
+        if check_stored_file(self.path, self._log.handle, self._size) is not None:
             return
         try:
             self._rewrite()
@@ -366,7 +367,7 @@ def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
     with ExitStack() as stack:
         try:
             if path.is_file():
-                _check_lines(path)
+                _check_stored_lines(path)
             log = stack.enter_context(run_folder.open_log(path.parent, path.name))
         except run_folder.LogBusyError:
             raise OSError(
@@ -377,7 +378,7 @@ def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
         yield log
 
 
-def _check_lines(path: Path) -> None:
+def _check_stored_lines(path: Path) -> None:
     """Refuse any other file before it is opened: opening cuts off a last line without an end."""
     content = path.read_bytes()
     last = content[content.rfind(b"\n") + 1 :]
@@ -458,7 +459,7 @@ class SharedClassFile(StoredClasses):
         """Call this under the lock."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
-        size = check_file(self.path, self._handle, self._end)
+        size = check_stored_file(self.path, self._handle, self._end)
         if size is None:
             raise StoreError(self.path, REMOVED)
         try:
@@ -530,7 +531,7 @@ class ClassFileOwner:
                 self._numbers.inode = found.st_ino
 
     def _exists(self) -> bool:
-        return check_file(self.path, self._log.handle, self._numbers.size) is not None
+        return check_stored_file(self.path, self._log.handle, self._numbers.size) is not None
 
 
 @contextmanager

@@ -199,17 +199,19 @@ class Phrases:
 
 def _attribute_meaning(group: str | None, label: str) -> _Meaning:
     words = tuple(
-        _singular(word) for word in WORD.findall(re.sub(r"\(.*?\)", " ", label).lower()) if word not in PUNCTUATION
+        _make_word_singular(word)
+        for word in WORD.findall(re.sub(r"\(.*?\)", " ", label).lower())
+        if word not in PUNCTUATION
     )
     if group is None:
         return _Meaning(words, frozenset())
-    parts = frozenset(_singular(word) for word in WORD.findall(group.lower())) - GENERIC
+    parts = frozenset(_make_word_singular(word) for word in WORD.findall(group.lower())) - GENERIC
     rest = tuple(word for word in words if word not in parts)
     return _Meaning(rest or words, parts)
 
 
 def _word_senses(word: str) -> tuple[str, ...]:
-    plain = _singular(word)
+    plain = _make_word_singular(word)
     found = SYNONYMS.get(word) or SYNONYMS.get(plain) or ()
     if not found and plain.endswith("ish") and len(plain) > 5:
         stem = plain[:-3]
@@ -218,10 +220,10 @@ def _word_senses(word: str) -> tuple[str, ...]:
 
 
 def _word_readings(senses: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    return (tuple(map(_singular, " ".join(words).split())) for words in itertools.product(*senses))
+    return (tuple(map(_make_word_singular, " ".join(words).split())) for words in itertools.product(*senses))
 
 
-def _singular(word: str) -> str:
+def _make_word_singular(word: str) -> str:
     """A noun in its singular: wings → wing. Words that end in ss stay."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
@@ -233,7 +235,7 @@ class WordMeanings:
         self._known, self._name = list(known), encoder
 
     def nearest(self, words: Sequence[str]) -> dict[str, str]:
-        if not words or not self._known or not sentences.is_present(self._name):
+        if not words or not self._known or not sentences.is_encoder_present(self._name):
             return {}
         alike = self._vectors(words) @ self._matrix.T
         best = alike.argmax(axis=1)
@@ -270,7 +272,7 @@ class Vocabulary:
         self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
-        parts = [_split_name(name) for name in self.names]
+        parts = [_split_attribute_name(name) for name in self.names]
         self._groups: dict[str | None, list[int]] = {}
         for place, (group, _) in enumerate(parts):
             self._groups.setdefault(group, []).append(place)
@@ -369,7 +371,7 @@ class Vocabulary:
         ]
 
 
-def _split_name(name: str) -> tuple[str | None, str]:
+def _split_attribute_name(name: str) -> tuple[str | None, str]:
     """
     >>> _split_name("has_bill_shape::curved_(up_or_down)")
     ('bill shape', 'curved (up or down)')
@@ -396,7 +398,7 @@ class SentenceEncoder:
     def missing(self) -> str | None:
         """Why no sentence can be read; None if it can."""
         name = _encoder_name(self.recorded)
-        if name is not None and sentences.is_present(name):
+        if name is not None and sentences.is_encoder_present(name):
             return None
         return (
             f"the class table was made by the encoder {self.recorded}, which is not on this machine: for "
@@ -429,8 +431,8 @@ def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceE
         return None
     record: dict[str, Any] | None = folder.read_manifest(Path(data.source))["made"].get("texts")
     table = model.signature_table_
-    names, values = _sort_classes(data.signatures.index.to_numpy(), data.signatures.to_numpy(np.float64))
-    known, matrix = _sort_classes(table.labels, table.matrix)
+    names, values = _sort_described_classes(data.signatures.index.to_numpy(), data.signatures.to_numpy(np.float64))
+    known, matrix = _sort_described_classes(table.labels, table.matrix)
     same = names == known and values.shape == matrix.shape
     if record is None or not same or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
         return None
@@ -438,7 +440,7 @@ def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceE
     return SentenceEncoder(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
 
 
-def _sort_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
+def _sort_described_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
     """A class table by the names of its classes: zskl fit writes another order than the folder has."""
     names = np.array([str(one) for one in labels.tolist()])
     order = np.argsort(names, kind="stable")

@@ -251,7 +251,7 @@ def encoder_identity(name: str) -> str | None:
     return None if commit is None else f"{name} {commit}"
 
 
-def is_present(name: str) -> bool:
+def is_encoder_present(name: str) -> bool:
     """Whether an encoder can be loaded without fetching anything."""
     if _is_bundled(name):
         return find_spec("tokenizers") is not None and find_weights() is not None

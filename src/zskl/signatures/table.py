@@ -88,18 +88,18 @@ def read_table(
     if isinstance(signatures, SignatureTable):
         table = signatures
     elif isinstance(signatures, Mapping):
-        table = _from_mapping(signatures)
+        table = _read_table_from_mapping(signatures)
     elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures) or issparse(signatures):
-        table = _from_array(signatures, classes)
+        table = _read_table_from_array(signatures, classes)
     elif is_sparse(signatures):
         labels = to_labels(signatures.index.tolist(), "the class index of signatures")
         columns = tuple(str(name) for name in signatures.columns)
         table = SignatureTable(labels, _to_matrix(signatures, "signatures"), columns)
     else:
-        table = _from_frame(signatures)
+        table = _read_table_from_frame(signatures)
     if names is not None and table.names is not None:
         table = _reorder_columns(table, tuple(names))
-    _check_finite(table.labels, table.matrix, table.names)
+    _check_finite_table(table.labels, table.matrix, table.names)
     if known is None:
         known = () if classes is None else map(to_plain, classes)
     spelled = unify_spelling(table.labels, known)
@@ -175,7 +175,7 @@ def to_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.
     return unify_spelling(values, known)
 
 
-def _from_frame(frame: Any) -> SignatureTable:
+def _read_table_from_frame(frame: Any) -> SignatureTable:
     if isinstance(frame, pd.DataFrame):
         names = [str(name) for name in frame.columns]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -221,7 +221,7 @@ def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
     )
 
 
-def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
+def _read_table_from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
     if not mapping:
         raise ValueError("signatures is an empty mapping: expected class → vector")
     names: tuple[str, ...] | None = None
@@ -248,7 +248,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
     return SignatureTable(to_labels(labels, "signatures"), stack_rows(*blocks), names)
 
 
-def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
+def _read_table_from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
     matrix = _to_matrix(array, "signatures") if issparse(array) else _to_float64(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
@@ -376,7 +376,7 @@ def _to_matrix(values: Any, where: str) -> Any:
     return np.atleast_2d(_to_float64(values, where))
 
 
-def _check_finite(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
+def _check_finite_table(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
     """Refuse signatures (rows, p) that are empty or not finite; `names` are those of the columns."""
     if rows.size == 0:
         raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")

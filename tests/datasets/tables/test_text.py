@@ -146,8 +146,8 @@ def test_an_empty_last_cell_that_is_not_read_is_not_a_fault(put):
 
 def test_explain_finds_nothing_wrong_in_a_good_file(put):
     source = Source(Path(put("x.csv", FEATURES)), "x.csv", ".csv")
-    columns = features.choose_columns(source, ["id", "length", "label", "mass"], features.Wanted("label"))
-    text_files.explain_error(source, columns, 4, True)
+    columns = features.choose_feature_columns(source, ["id", "length", "label", "mass"], features.Wanted("label"))
+    text_files.explain_text_error(source, columns, 4, True)
 
 
 def test_a_model_may_take_a_column_that_looks_like_an_index(put):

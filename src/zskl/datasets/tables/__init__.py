@@ -24,7 +24,7 @@ from zskl.datasets.tables import arrays, descriptions, parquet, text
 from zskl.datasets.tables.features import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
 from zskl.datasets.tables.preparation import Preparation, prepared_blocks
-from zskl.datasets.tables.source import STANDARD_INPUT, find_source
+from zskl.datasets.tables.source import STANDARD_INPUT, find_table_source
 from zskl.signatures.table import normalise_name
 
 __all__ = [
@@ -55,15 +55,19 @@ TABLES = (*text.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 def read_header(path: str | os.PathLike[str]) -> Head:
     """The names of the columns, or arrays, in a features file, without reading its rows."""
-    file = find_source(path, "features", TABLES)
+    file = find_table_source(path, "features", TABLES)
     if file.suffix in text.SUFFIXES:
         return text.read_text_header(file)
-    return parquet.read_schema(file) if file.suffix in parquet.SUFFIXES else arrays.read_array_names(file)
+    return parquet.read_parquet_schema(file) if file.suffix in parquet.SUFFIXES else arrays.read_array_names(file)
 
 
 def find_backbone(path: str | os.PathLike[str]) -> str | None:
     """The network that made the features in a file, if `zskl data embed` wrote it."""
-    return arrays.read_backbone(find_source(path, "features", TABLES)) if str(path).lower().endswith(".npz") else None
+    return (
+        arrays.read_backbone(find_table_source(path, "features", TABLES))
+        if str(path).lower().endswith(".npz")
+        else None
+    )
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
@@ -116,12 +120,12 @@ def read_features(
 
 def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
     """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
-    return read_label_file(find_source(path, "labels", (".txt", *TABLES)))[:2]
+    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)))[:2]
 
 
 def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
     """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
-    return read_label_file(find_source(path, "labels", (".txt", *TABLES)), some=True)
+    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some=True)
 
 
 def read_signatures(
@@ -135,5 +139,5 @@ def read_signatures(
     A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
     the attributes of a model.
     """
-    table = descriptions.read_descriptions(find_source(path, "signatures", TABLES), label_column, keep, known)
+    table = descriptions.read_descriptions(find_table_source(path, "signatures", TABLES), label_column, keep, known)
     return table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from zskl._arrays import release_pages
 from zskl._validation import list_values
-from zskl.datasets.tables.features import Block, Cells, FeatureFile, Head, Wanted, block_rows, check_finite, to_float32
+from zskl.datasets.tables.features import (
+    Block,
+    Cells,
+    FeatureFile,
+    Head,
+    Wanted,
+    block_rows,
+    check_finite_features,
+    to_float32,
+)
 from zskl.datasets.tables.source import Source
 
 SUFFIXES = (".npy", ".npz", ".mat")
@@ -52,7 +61,7 @@ def read_mat(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) ->
         import scipy.sparse
 
         with _explain_damage(path):
-            _check_whole(path)
+            _check_whole_mat(path)
             content = scipy.io.loadmat(path, variable_names=names, spmatrix=False)
         found = {name: content[name] for name in names if name in content}
         for name, value in found.items():
@@ -92,7 +101,7 @@ def _explain_damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _check_whole(path: Path) -> None:
+def _check_whole_mat(path: Path) -> None:
     """In a v5 file each variable follows its length, one after the other. The last must end with the file."""
     with path.open("rb") as file:
         header = file.read(128)
@@ -170,10 +179,10 @@ def _read_characters(item: Any) -> list[str]:
 
 def read_array_names(path: Source) -> Head:
     names = _array_names(path)
-    return Head(names, lambda wanted: _open_features(path, names, wanted))
+    return Head(names, lambda wanted: _open_array_features(path, names, wanted))
 
 
-def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
+def _open_array_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
     """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
     labels = wanted.labels
     arrays = read_arrays(path, FEATURES, (*IDS, *([labels] if labels else [])), names)
@@ -207,7 +216,7 @@ def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFil
     def blocks() -> Iterator[Block]:
         for start, values, *names in pieces():
             block = to_float32(values)
-            check_finite(path, block, start, None, lambda row, column: float(X[row, column]))
+            check_finite_features(path, block, start, None, lambda row, column: float(X[row, column]))
             yield Block(block, *names)
             release_pages(X)
 

@@ -83,7 +83,7 @@ def parse_numbers(cells: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]
     return np.array([math.nan if value is None else value for value in found]), other
 
 
-def advise(cell: str) -> str:
+def advise_on_cell(cell: str) -> str:
     """What to do about a cell that is not a number: the end of a sentence that says what was found."""
     if is_missing(cell):
         return f"; {_FILLED}"
@@ -104,4 +104,4 @@ def cell_error(where: str, cell: str) -> ValueError:
     found = repr(cell) if cell else "nothing"
     if is_number(cell) or (is_numeral(cell) and "e" in cell.lower()):  # 1e39, 1e400
         return ValueError(f"{where}: found {found}, which {TOO_LARGE}")
-    return ValueError(f"{where}: found {found}, expected a finite number{advise(cell)}")
+    return ValueError(f"{where}: found {found}, expected a finite number{advise_on_cell(cell)}")

@@ -12,7 +12,7 @@ import pandas as pd
 from zskl._validation import list_values
 from zskl.datasets.tables import arrays, parquet, text
 from zskl.datasets.tables.cells import TRUTH, hint_decimal_comma, is_number, parse_number
-from zskl.datasets.tables.features import check_named, find_repeated, find_unnamed_columns
+from zskl.datasets.tables.features import check_feature_names, find_repeated_features, find_unnamed_columns
 from zskl.datasets.tables.source import Source
 from zskl.signatures.table import CLASS_COLUMN, find_identifiers, has_identifier_name
 
@@ -28,10 +28,10 @@ def read_descriptions(
     if path.suffix in arrays.SUFFIXES:
         return _read_arrays(path)
     if path.suffix in parquet.SUFFIXES:
-        columns, unit = parquet.read_columns(path), "row"
+        columns, unit = parquet.read_parquet_columns(path), "row"
         where = list(range(len(next(iter(columns.values()), []))))
     else:
-        (columns, where), unit = _text_columns(path), "line"
+        (columns, where), unit = _read_description_columns(path), "line"
     key = _class_column(path, columns, label_column)
     classes = ["" if cell != cell else str(cell) for cell in columns[key]]  # NaN: no name
     if "" in classes:
@@ -40,7 +40,7 @@ def read_descriptions(
     header = list(columns)
     dropped = {header[k] for k in find_unnamed_columns(header)}  # an index beside the class
     attributes = [name for name in header if name != key and name not in dropped]
-    check_named(path, header, attributes)
+    check_feature_names(path, header, attributes)
     wordy = [name for name in attributes if _is_identifier(name, columns[name]) and name not in {*keep, *(known or ())}]
     attributes = [name for name in attributes if name not in wordy]
     matrix = np.empty((len(where), len(attributes)))
@@ -90,17 +90,17 @@ def _is_identifier(name: str, cells: Sequence[Any]) -> bool:
     return words and has_identifier_name(name) and len({str(cell) for cell in cells}) == len(cells)
 
 
-def _text_columns(path: Source) -> tuple[dict[str, list[str]], list[int]]:
+def _read_description_columns(path: Source) -> tuple[dict[str, list[str]], list[int]]:
     """name → cells, and the line number of each row."""
-    first, *records = [*text.read_lines(path)] or [(0, [])]
+    first, *records = [*text.read_text_lines(path)] or [(0, [])]
     if not records:
         raise ValueError(f"{path} has no rows: expected a line of column names and a line per class")
     header = [name.strip() for name in first[1]]
-    twice = sorted(find_repeated(header))
+    twice = sorted(find_repeated_features(header))
     if twice:
         raise ValueError(f"{path} has several columns named {list_values(twice)}: rename or drop them")
     for record in records:
-        text.check_width(path, record, len(header))
+        text.check_text_width(path, record, len(header))
     columns = {name: [cells[k].strip() for _, cells in records] for k, name in enumerate(header)}
     return columns, [number for number, _ in records]
 

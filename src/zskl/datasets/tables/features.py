@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
-from zskl.datasets.tables.cells import LARGEST, TOO_LARGE, advise
+from zskl.datasets.tables.cells import LARGEST, TOO_LARGE, advise_on_cell
 from zskl.datasets.tables.source import Source
 from zskl.signatures.table import has_identifier_name
 
@@ -98,9 +98,9 @@ class Columns:
     left_out: tuple[str, ...] = ()
 
 
-def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: Collection[str] = ()) -> Columns:
+def choose_feature_columns(path: Source, header: Sequence[str], wanted: Wanted, words: Collection[str] = ()) -> Columns:
     """Which column is what. By default all are features but labels, row names and identifiers among the `words`."""
-    twice = sorted(find_repeated(header))
+    twice = sorted(find_repeated_features(header))
     if twice:
         advice = "rename or drop them; a CSV file starts with a line of column names"
         raise ValueError(f"{path} has several columns named {list_values(twice)}: {advice}")
@@ -116,7 +116,7 @@ def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: C
         if not wanted.loose:
             left_out = [one for one in names if one in words and has_identifier_name(one) and one not in wanted.keep]
         names = [name for name in names if name not in left_out]
-        check_named(path, header, names)
+        check_feature_names(path, header, names)
     else:
         names = list(wanted.columns)
         missing = [name for name in names if name not in at]
@@ -131,7 +131,7 @@ def choose_columns(path: Source, header: Sequence[str], wanted: Wanted, words: C
     return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at, named_by, tuple(left_out))
 
 
-def find_repeated(names: Iterable[str]) -> list[str]:
+def find_repeated_features(names: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
 
 
@@ -149,7 +149,7 @@ def find_unnamed_columns(header: Sequence[str]) -> list[int]:
     return [k for k, name in enumerate(header) if k < first or name == ARROW_INDEX]
 
 
-def check_named(path: object, header: Sequence[str], names: Sequence[str]) -> None:
+def check_feature_names(path: object, header: Sequence[str], names: Sequence[str]) -> None:
     """Refuse an empty name among those of the features, or attributes, to be read."""
     if "" in names:
         raise ValueError(
@@ -164,7 +164,7 @@ def to_float32(values: NDArray[np.generic]) -> NDArray[np.float32]:
         return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def check_finite(
+def check_finite_features(
     path: Source,
     X: NDArray[np.float32],
     first_row: int,
@@ -180,7 +180,7 @@ def check_finite(
     place, value = f"{path}, row {row} (counted from 0), column {where}", stored(row, column)
     check_range(place, value)
     found = "nothing" if value is None else str(value)
-    advice = advise("") if value is None or np.isnan(value) else "; repair or leave out the row"
+    advice = advise_on_cell("") if value is None or np.isnan(value) else "; repair or leave out the row"
     raise ValueError(f"{place}: found {found}, expected a finite number{advice}")
 
 

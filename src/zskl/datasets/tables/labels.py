@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values
 from zskl.datasets.tables import arrays, parquet, text
-from zskl.datasets.tables.features import find_repeated, find_row_names
+from zskl.datasets.tables.features import find_repeated_features, find_row_names
 from zskl.datasets.tables.source import Source
 from zskl.signatures.table import normalise_name
 
@@ -81,10 +81,10 @@ def read_label_file(path: Source, some: bool = False) -> tuple[Labels, list[str]
         if some and not texts:
             raise ValueError(f"{path} has no labels: expected some in the column for them; fill in those that you know")
     elif path.suffix in parquet.SUFFIXES:
-        columns = parquet.read_columns(path)
-        label, key = _find_columns(path, list(columns))
-        texts = list(map(_to_text, columns[label]))
-        ids = None if key is None else list(map(_to_text, columns[key]))
+        columns = parquet.read_parquet_columns(path)
+        label, key = _find_label_columns(path, list(columns))
+        texts = list(map(_convert_label_to_text, columns[label]))
+        ids = None if key is None else list(map(_convert_label_to_text, columns[key]))
     else:
         held = arrays.read_arrays(path, NAMES)
         vectors = {name: value for name, value in held.items() if arrays.is_vector(value)}
@@ -105,7 +105,7 @@ def match_labels(
     """The labels of the rows of the features, one for each; by the names of the rows if both files have them."""
     if ids and label_ids is not None:
         for where, names in ((path, label_ids), (features, ids)):
-            if twice := find_repeated(names):
+            if twice := find_repeated_features(names):
                 advice = "rows are matched by id, so use each id once"
                 raise ValueError(f"{where} uses an id twice ({list_values(twice)}): {advice}")
         at = {name: row for row, name in enumerate(label_ids)}
@@ -138,9 +138,9 @@ def plain_label(name: str) -> str:
 
 
 def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | None, bool]:
-    records = text.read_lines(path)
+    records = text.read_text_lines(path)
     header = [name.strip() for name in next(records, (0, []))[1]]
-    label, key = _find_columns(path, header)
+    label, key = _find_label_columns(path, header)
     numbered = some and key is None and label.lower() in NAMES and NUMBERS in header
     key = NUMBERS if numbered else key
     at, key_at = header.index(label), None if key is None else header.index(key)
@@ -148,7 +148,7 @@ def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | N
     ids: list[str] = []
     left_out = 0
     for number, cells in records:
-        text.check_width(path, (number, cells), len(header))
+        text.check_text_width(path, (number, cells), len(header))
         if not cells[at].strip():
             if some and key is not None:
                 left_out += 1
@@ -162,7 +162,7 @@ def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | N
     return texts, None if key_at is None else ids, numbered
 
 
-def _find_columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]:
+def _find_label_columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]:
     """The column of the labels, and the one that names the rows."""
     labels = {k for k, name in enumerate(header) if name.lower() in NAMES}
     key_at, dropped = find_row_names(header, labels) if len(header) > 1 else (None, set[int]())
@@ -177,7 +177,7 @@ def _find_columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]
     return named[0], key
 
 
-def _to_text(value: Any) -> str:
+def _convert_label_to_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return str(int(value)) if float(value).is_integer() else ""
     return str(value)

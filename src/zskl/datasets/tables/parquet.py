@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import SHOWN, list_values
-from zskl.datasets.tables.cells import DATES, advise
+from zskl.datasets.tables.cells import DATES, advise_on_cell
 from zskl.datasets.tables.features import (
     Block,
     Cells,
@@ -27,8 +27,8 @@ from zskl.datasets.tables.features import (
     Head,
     Wanted,
     block_rows,
-    check_finite,
-    choose_columns,
+    check_finite_features,
+    choose_feature_columns,
     to_float32,
 )
 from zskl.datasets.tables.source import Source
@@ -40,18 +40,18 @@ BUFFER = 1 << 16  # bytes of a column read together
 APART = 16  # values between two columns, so that a row's values do not compete for one place of the cache
 
 
-def read_schema(path: Source) -> Head:
+def read_parquet_schema(path: Source) -> Head:
     file = _open_parquet(path)
-    return Head(list(file.schema_arrow.names), lambda wanted: _open_features(path, file, wanted))
+    return Head(list(file.schema_arrow.names), lambda wanted: _open_parquet_features(path, file, wanted))
 
 
-def read_columns(path: Source) -> dict[str, Any]:
+def read_parquet_columns(path: Source) -> dict[str, Any]:
     """A small table: column name → values, text as a list of strings and numbers as an array, NaN where missing."""
     from pyarrow import types
 
     table = _open_parquet(path).read()
     return {  # whole numbers may be labels, so they stay text
-        name: _texts(column) if types.is_integer(column.type) else _read_column(column)
+        name: _read_parquet_texts(column) if types.is_integer(column.type) else _read_parquet_column(column)
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
 
@@ -69,16 +69,18 @@ def _open_parquet(path: Source) -> Any:
         raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it again") from None
 
 
-def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
+def _open_parquet_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
     from pyarrow import types
 
     schema = file.schema_arrow
     words = [field.name for field in schema if not _is_numeric(field.type)]
-    columns = choose_columns(path, schema.names, wanted, words)
+    columns = choose_feature_columns(path, schema.names, wanted, words)
     texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
     nested = [name for name in texts if types.is_nested(schema.field(name).type)]
     if nested:
-        raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
+        raise ValueError(
+            f"{path}: column {_list_parquet_kinds(schema, nested)}, expected one text or number per row; name another"
+        )
     vectors = [name for name in columns.names if _is_vector(schema.field(name).type)]
     if len(vectors) > 1:
         expected = "one, which has the features; drop the others"
@@ -88,10 +90,12 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
         columns = replace(columns, names=tuple(vectors), left_out=(*columns.left_out, *others))
     dates = [name for name in columns.names if types.is_temporal(schema.field(name).type)]
     if dates:
-        raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
+        raise ValueError(f"{path}: column {_list_parquet_kinds(schema, dates)}, expected numbers; {DATES}")
     text = [name for name in columns.names if name in words and not vectors]
     if text and not wanted.loose:
-        raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advise('a word')}")
+        raise ValueError(
+            f"{path}: column {_list_parquet_kinds(schema, text)}, expected numbers{advise_on_cell('a word')}"
+        )
     width = _vector_width(path, file, vectors[0]) if vectors else None
     if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
@@ -99,8 +103,8 @@ def _open_features(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
         path,
         len(columns.names) if width is None else width,
         columns.names if width is None else None,
-        lambda: _row_blocks(path, columns, width),
-        lambda: _row_cells(path, columns, width),
+        lambda: _read_parquet_blocks(path, columns, width),
+        lambda: _read_parquet_cells(path, columns, width),
         columns.named_by,
         columns.left_out,
     )
@@ -119,7 +123,7 @@ def _is_vector(kind: Any) -> bool:
     return bool(lists and (types.is_integer(kind.value_type) or types.is_floating(kind.value_type)))
 
 
-def _kinds(schema: Any, names: list[str]) -> str:
+def _list_parquet_kinds(schema: Any, names: list[str]) -> str:
     return ", ".join(f"{name!r} holds {schema.field(name).type}" for name in names[:SHOWN])
 
 
@@ -135,37 +139,37 @@ def _vector_width(path: Source, file: Any, name: str) -> int:
     return int(values // max(1, about.num_rows))
 
 
-def _row_blocks(path: Source, columns: Columns, width: int | None) -> Iterator[Block]:
+def _read_parquet_blocks(path: Source, columns: Columns, width: int | None) -> Iterator[Block]:
     """Finite features; `width` is the length of vectors, None for a column per feature."""
     rows, names = ParquetRows(path, columns), columns.names
     found = rows.blocks() if width is None else rows.vectors(width)
     for at, values, batch in found:
         X = to_float32(values)
         if width is None:
-            check_finite(path, X, at, names, lambda row, column: rows.value(names[column], row))
+            check_finite_features(path, X, at, names, lambda row, column: rows.value(names[column], row))
         else:
-            check_finite(path, X, at, None, lambda row, place: rows.value(names[0], row)[place])
+            check_finite_features(path, X, at, None, lambda row, place: rows.value(names[0], row)[place])
         yield Block(X, *rows.names(batch, at))
 
 
-def _row_cells(path: Source, columns: Columns, width: int | None) -> Iterator[Cells]:
+def _read_parquet_cells(path: Source, columns: Columns, width: int | None) -> Iterator[Cells]:
     rows = ParquetRows(path, columns)
     if width is not None:
         for at, X, batch in rows.vectors(width):
             yield Cells(list(X.astype(np.float64).T), range(at, at + len(X)), *rows.names(batch, at))
         return
     for at, batch in rows.batches(list(dict.fromkeys([*columns.names, *rows.others])), 0, len(rows)):
-        cells = [_read_column(batch.column(name)) for name in columns.names]
+        cells = [_read_parquet_column(batch.column(name)) for name in columns.names]
         yield Cells(cells, range(at, at + batch.num_rows), *rows.names(batch, at))
 
 
-def _read_column(column: Any) -> list[str] | NDArray[np.float64]:
+def _read_parquet_column(column: Any) -> list[str] | NDArray[np.float64]:
     if not _is_numeric(column.type):
-        return _texts(column)
+        return _read_parquet_texts(column)
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _texts(column: Any) -> list[str]:
+def _read_parquet_texts(column: Any) -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
@@ -194,7 +198,7 @@ class ParquetRows:
             for first in range(0, d, SIDE_BY_SIDE):
                 for at, batch in self.batches(features[first : first + SIDE_BY_SIDE], start, stop):
                     here = at - start
-                    _fill(room[first : first + SIDE_BY_SIDE, here : here + batch.num_rows], batch.columns)
+                    _fill_from_parquet(room[first : first + SIDE_BY_SIDE, here : here + batch.num_rows], batch.columns)
             for at, end, beside in self._batches_beside(start, stop, height):
                 yield at, np.ascontiguousarray(room[:, at - start : end - start].T), beside
 
@@ -277,7 +281,7 @@ class ParquetRows:
         return [texts[code] for code in codes]
 
 
-def _fill(room: NDArray[np.float32], columns: Sequence[Any]) -> None:
+def _fill_from_parquet(room: NDArray[np.float32], columns: Sequence[Any]) -> None:
     """Let the rows of `room` be these columns. Too large numbers become infinite, which the caller reports."""
     from pyarrow import types
 

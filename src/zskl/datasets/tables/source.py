@@ -44,7 +44,7 @@ class Source:
     def text(self) -> Iterator[TextIO]:
         """The file as UTF-8 text. What is compressed is unpacked as it is read, never whole."""
         try:
-            stream = _unpack(self) if self.packing else self.path.open("rb")
+            stream = _unpack_source(self) if self.packing else self.path.open("rb")
             with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as file:
                 yield file
         except UnicodeDecodeError as error:
@@ -56,7 +56,7 @@ class Source:
             raise ValueError(f"{self} is not a whole {self.packing} file ({error}): write it again") from None
 
 
-def find_source(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
+def find_table_source(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
     """The table at `path`, which must be of one of these kinds; "-" is standard input, as CSV."""
     if os.fspath(path) == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.isatty():
@@ -110,7 +110,7 @@ def _copy_stream(stream: Any) -> Path:
     return Path(name)
 
 
-def _unpack(source: Source) -> Any:
+def _unpack_source(source: Source) -> Any:
     if source.packing == ".gz":
         return gzip.open(source.path, "rb")
     with suppress(ImportError):

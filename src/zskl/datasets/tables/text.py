@@ -16,7 +16,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.tables.cells import TRUTH, cell_error, is_number, parse_number
-from zskl.datasets.tables.features import Block, Cells, Columns, FeatureFile, Head, Wanted, block_rows, choose_columns
+from zskl.datasets.tables.features import (
+    Block,
+    Cells,
+    Columns,
+    FeatureFile,
+    Head,
+    Wanted,
+    block_rows,
+    choose_feature_columns,
+)
 from zskl.datasets.tables.source import Source
 
 SUFFIXES = (".csv", ".tsv")
@@ -25,7 +34,7 @@ Record: TypeAlias = tuple[int, list[str]]  # the number of its last line, and it
 
 def read_text_header(path: Source) -> Head:
     """Read the first line, and the second if the first has column names. A first line of numbers alone is data."""
-    records = read_lines(path)
+    records = read_text_lines(path)
     first = next(records, None)
     if first is None:
         raise ValueError(f"{path} is empty: expected a line of column names and a line per row")
@@ -40,10 +49,12 @@ def read_text_header(path: Source) -> Head:
     header = header if named else counted[0]
     row = next(records, None) if named else first
     records.close()
-    return Head(header, lambda wanted: _open(path, header, named, row, wanted))
+    return Head(header, lambda wanted: _open_text_features(path, header, named, row, wanted))
 
 
-def _open(path: Source, header: list[str], named: bool, row: Record | None, wanted: Wanted) -> FeatureFile:
+def _open_text_features(
+    path: Source, header: list[str], named: bool, row: Record | None, wanted: Wanted
+) -> FeatureFile:
     """`row` is the first line of data. Pandas would let pass one that is longer than the line of names."""
     if not named and wanted.columns is not None:
         if len(wanted.columns) != len(header):
@@ -52,10 +63,10 @@ def _open(path: Source, header: list[str], named: bool, row: Record | None, want
         wanted = Wanted(wanted.labels, None, loose=wanted.loose)
     first = [] if row is None else row[1]
     words = [name for name, cell in zip(header, first, strict=False) if parse_number(cell) is None]
-    columns = choose_columns(path, header, wanted, words)
+    columns = choose_feature_columns(path, header, wanted, words)
     if row is None:
         raise ValueError(f"{path} has a line of column names and no rows: expected a line per row")
-    check_width(path, row, len(header))
+    check_text_width(path, row, len(header))
     return FeatureFile(
         path,
         len(columns.features),
@@ -67,7 +78,7 @@ def _open(path: Source, header: list[str], named: bool, row: Record | None, want
     )
 
 
-def read_lines(path: Source) -> Generator[Record]:
+def read_text_lines(path: Source) -> Generator[Record]:
     """Each record that is not empty, read slowly and exactly."""
     with _open_text(path) as (file, delimiter):
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -79,21 +90,21 @@ def read_lines(path: Source) -> Generator[Record]:
             raise ValueError(f"{path}, line {reader.line_num} is not CSV ({error}): look for a stray quote") from None
 
 
-def check_width(path: Source, record: Record, width: int) -> None:
+def check_text_width(path: Source, record: Record, width: int) -> None:
     if len(record[1]) != width:
         raise ValueError(f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line")
 
 
 def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Cells]:
     """Rows as they stand in the file; a line of another length, or without a label, is refused."""
-    records = read_lines(path)
+    records = read_text_lines(path)
     if named:
         next(records)
     while some := list(islice(records, block_rows(width))):
         for record in some:
-            _check_line(path, columns, width, record)
+            _check_text_line(path, columns, width, record)
         table = list(zip(*(cells for _, cells in some), strict=True))
-        ids, labels = (_strip(None if k is None else table[k]) for k in (columns.ids, columns.labels))
+        ids, labels = (_strip_texts(None if k is None else table[k]) for k in (columns.ids, columns.labels))
         yield Cells([table[k] for k in columns.features], [number for number, _ in some], ids, labels)
 
 
@@ -118,42 +129,42 @@ def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Ite
                 chunksize=block_rows(width),
             )
             for frame in frames:
-                X = _parse_numbers(frame, columns)
+                X = _parse_text_numbers(frame, columns)
                 if X is None or not np.isfinite(X).all() or _has_empty_cell(frame, columns.labels):
-                    explain_error(path, columns, width, named)
+                    explain_text_error(path, columns, width, named)
                     advice = "write it as plain CSV, without quotes"
                     raise ValueError(f"{path} has cells that two readers read differently: {advice}")
                 if look_at_ends and _has_empty_cell(frame, width - 1):
-                    explain_error(path, columns, width, named)
+                    explain_text_error(path, columns, width, named)
                     look_at_ends = False
-                ids, labels = (_strip(None if k is None else frame[k]) for k in (columns.ids, columns.labels))
+                ids, labels = (_strip_texts(None if k is None else frame[k]) for k in (columns.ids, columns.labels))
                 yield Block(X, ids, labels)
         except pd.errors.ParserError as error:
-            explain_error(path, columns, width, named)
+            explain_text_error(path, columns, width, named)
             raise ValueError(f"{path} is not CSV that can be read ({error}): look for a stray quote") from None
 
 
-def explain_error(path: Source, columns: Columns, width: int, named: bool) -> None:
+def explain_text_error(path: Source, columns: Columns, width: int, named: bool) -> None:
     """Raise an error with the line, the column and the value of the first fault; return if there is none."""
-    records = read_lines(path)
+    records = read_text_lines(path)
     if named:
         next(records)
     names = dict(zip(columns.features, columns.names, strict=True))
     for number, cells in records:
-        _check_line(path, columns, width, (number, cells))
+        _check_text_line(path, columns, width, (number, cells))
         for position, name in names.items():
             value = parse_number(cells[position])
             if value is None or value != value:
                 raise cell_error(f"{path}, line {number}, column {name!r}", cells[position])
 
 
-def _check_line(path: Source, columns: Columns, width: int, record: Record) -> None:
-    check_width(path, record, width)
+def _check_text_line(path: Source, columns: Columns, width: int, record: Record) -> None:
+    check_text_width(path, record, width)
     if columns.labels is not None and not record[1][columns.labels].strip():
         raise ValueError(f"{path}, line {record[0]} has no label: give each row a class, or leave the row out")
 
 
-def _parse_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
+def _parse_text_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
     """(k, d), or None if a cell is not a number; True is 1 and False 0."""
     X = np.empty((len(frame), len(columns.features)), dtype=np.float32)
     # What overflows is infinite, and reported as such.
@@ -174,7 +185,7 @@ def _has_empty_cell(frame: pd.DataFrame, position: int | None) -> bool:
     return position is not None and any(not text.strip() for text in frame[position].tolist())
 
 
-def _strip(texts: Iterable[str] | None) -> list[str] | None:
+def _strip_texts(texts: Iterable[str] | None) -> list[str] | None:
     return None if texts is None else [text.strip() for text in texts]
 
 
