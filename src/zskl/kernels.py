@@ -150,7 +150,7 @@ def register(kernel: KernelType) -> KernelType:
     True
     """
     known = _registered.get(kernel.name, kernel)
-    # A notebook cell or a module that runs again defines the same class anew.
+    # A notebook cell or a module that runs again defines the same class again.
     if (known.__module__, known.__qualname__) != (kernel.__module__, kernel.__qualname__):
         raise ValueError(f"the kernel name {kernel.name!r} is taken by {known.__qualname__}: choose another name")
     _registered[kernel.name] = kernel

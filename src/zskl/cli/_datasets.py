@@ -47,7 +47,7 @@ def find_dataset_source(
 def pick_dataset_features(name: str, features: list[str]) -> str | None:
     """The last of the entries for this dataset, else the last of those for every dataset.
 
-    >>> pick_features("cub", ["res50", "CUB=vgg19", "SUN=clip"])
+    >>> pick_dataset_features("cub", ["res50", "CUB=vgg19", "SUN=clip"])
     'vgg19'
     """
     return next(reversed(list_features(name, features)), None)
