@@ -162,7 +162,7 @@ def check_training(
 ) -> tuple[Array, NumPyArray]:
     """X (n, d) and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    X stays of its type: `take_input_rows` turns blocks of it into floats, and checks them unless `values` were checked here.
+    X stays of its type: `take_input_rows` turns blocks of it into floats, and checks them unless `values` did so here.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
@@ -201,7 +201,7 @@ def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None
 
 
 def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
-    """`check_features` without a look at values: `take_input_rows` reads pieces, so a mapped array is never held whole."""
+    """`check_features` without a look at values: `take_input_rows` reads pieces, so no mapped array is held whole."""
     check_is_fitted(estimator)
     known = getattr(estimator, "feature_names_in_", None)
     if is_sparse(X):
