@@ -277,7 +277,7 @@ def test_each_file_is_opened_as_rarely_as_possible(here, monkeypatch):
         opened.clear()
         make_own_files("b", features="only.csv", labels="y.csv")
         assert (opened["only.csv"], opened["y.csv"], opened["traits.csv"]) == (2, 1, 1)
-    looked, check = Counter(), tables.find_source
+    looked, check = Counter(), tables.find_table_source
     monkeypatch.setattr(tables, "find_table_source", lambda path, *more: looked.update([path]) or check(path, *more))
     make_own_files("c", features="features.parquet")
     assert set(looked.values()) == {1}

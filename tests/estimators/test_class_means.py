@@ -186,7 +186,7 @@ def test_memory_mapped_rows_are_read_once_and_not_held(data, tmp_path, monkeypat
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     read = []
-    original = zskl.estimators._inputs.take_rows
+    original = zskl.estimators._inputs.take_input_rows
     monkeypatch.setattr(
         "zskl.estimators._inputs.take_input_rows", lambda model, X, rows: read.append(rows) or original(model, X, rows)
     )

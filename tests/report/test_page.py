@@ -144,7 +144,9 @@ def test_a_planted_lack_of_escaping_is_found(monkeypatch):
     module = import_module("zskl.report.page")
     monkeypatch.setattr(_style, "to_svg", lambda *given, **named: "<svg></svg>")
     test_strings_of_records_are_escaped()
-    monkeypatch.setattr(module, "_load_template", lambda: module._environment(escape=False).get_template("page.html"))
+    monkeypatch.setattr(
+        module, "_load_template", lambda: module._make_page_environment(escape=False).get_template("page.html")
+    )
     with pytest.raises(AssertionError):
         test_strings_of_records_are_escaped()
 
