@@ -1,10 +1,12 @@
-"""The five benchmarks in the layout of the public xlsa17 package: NAME/res101.mat and NAME/att_splits.mat.
+"""The five benchmarks in the layout of the public xlsa17 package: a folder each, with these files.
 
-res101.mat       features (d, n) single, labels (n, 1) counted from 1, image_files (n, 1) the names of the rows
-att_splits.mat   att and original_att (p, C), allclasses_names (C, 1), and row numbers counted from 1:
-                 trainval_loc, test_seen_loc, test_unseen_loc, and of the first fold train_loc and val_loc
-*.txt            allclasses, trainvalclasses, testclasses, trainclasses1…, valclasses1…, attribute_names:
-                 a name per line
+::
+
+    res101.mat       features (d, n) single, labels (n, 1) counted from 1, image_files (n, 1) the names of the rows
+    att_splits.mat   att and original_att (p, C), allclasses_names (C, 1), and row numbers counted from 1:
+                     trainval_loc, test_seen_loc, test_unseen_loc, and of the first fold train_loc and val_loc
+    *.txt            allclasses, trainvalclasses, testclasses, trainclasses1…, valclasses1…, attribute_names:
+                     a name per line
 
 MATLAB counts from 1. Only `to_zero_based` turns the numbers of a file into numbers that count from 0.
 """
