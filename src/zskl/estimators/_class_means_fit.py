@@ -201,6 +201,34 @@ class Sums:
         """For the built-in `sum`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
+    def without(self, kept: NDArray[np.int64]) -> Sums:
+        """The sums of all other rows, without those at these places (m,) of `kept`, each of which counted once."""
+        rows, codes = self.kept.rows[kept], self.kept.codes[kept]
+        exact: Any = rows if is_sparse_rows(rows) else rows.astype(np.float64)
+        left = np.setdiff1d(np.arange(len(self.kept.codes)), kept)
+        if is_sparse_rows(rows):
+            totals, products = rows.sum_by_class(codes, len(self.classes)), rows.column_squares()
+        else:
+            totals, products = _sum_by_class(exact, codes, len(self.classes), np.ones(len(codes))), exact.T @ exact
+        return replace(
+            self,
+            rows=self.rows - np.bincount(codes, minlength=len(self.classes)),
+            totals=self.totals - totals,
+            products=self.products - products,
+            kept=KeptRows(self.kept.rows[left], self.kept.hashes[left], self.kept.codes[left]),
+        )
+
+    def validation_places(self, share: float = 0.25, most: int = 3000) -> NDArray[np.int64]:
+        """Places in `kept` of rows to validate on: of each class a share, those of the smallest hash, at least one.
+
+        A class of a single row has none; neither has one whose weights make less than two rows.
+        """
+        most_each = max(1, most // len(self.classes))
+        wanted = np.minimum(np.maximum(1, np.floor(share * self.rows)), most_each)
+        wanted[self.rows < 2] = 0
+        rank = np.arange(len(self.kept.codes)) - np.searchsorted(self.kept.codes, self.kept.codes)
+        return np.flatnonzero(rank < wanted[self.kept.codes])
+
     def rename_classes(self, names: NumPyArray) -> Sums:
         """The same sums under other names of the classes (C,), one for each; classes that share a name become one."""
         classes, places = np.unique(names, return_inverse=True)
@@ -421,7 +449,7 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
 # by least squares.
 
 KERNELS = ("gaussian", "linear")
-PRIORS = ("zero", "identity", "cosine")
+PRIORS = ("auto", "zero", "identity", "cosine")
 TINY = 1e-12
 CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
@@ -468,6 +496,35 @@ def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse
     k = to_numpy(kernel(Y, seen))
     variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
     return np.asarray((usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT))
+
+
+# Do features and signatures come from one encoder? Equal numbers of columns may be a coincidence. So directions of
+# class means are compared with the signatures of the same classes, and with what chance would give: other orders of
+# the columns, which mean nothing if the columns do not belong together, and other orders of the classes.
+
+ORDERS = 60  # of columns
+LEAST_AGREEING = 3  # classes: fewer agree with anything
+COLUMN_DEVIATIONS = 5.0  # beyond chance
+CLASS_DEVIATIONS = 4.0
+AGREEMENT_CLASSES = 256  # that are compared, at most
+
+
+def agrees_with_signatures(means: Floats, signatures: Floats) -> bool:
+    """Whether means (C, d) of classes and signatures (C, d) of the same classes agree far beyond chance."""
+    C = min(len(means), AGREEMENT_CLASSES)
+    step = len(means) // C
+    A, B = (scale_to_unit_length(part[::step][:C] - part.mean(axis=0)) for part in (means, signatures))
+    draw = np.random.default_rng(0)
+    own = float((A * B).sum())
+    others = np.array([float((A * B[:, draw.permutation(B.shape[1])]).sum()) for _ in range(ORDERS)])
+    if own - others.mean() <= COLUMN_DEVIATIONS * others.std():
+        return False
+    # The trace under a random order of classes has this mean and variance (Hoeffding 1951).
+    table = A @ B.T
+    within = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
+    deviation = np.sqrt((within * within).sum() / (C - 1))
+    # A perfect match of C classes lies C − 1 deviations above chance, no more.
+    return bool(np.trace(within) > min(CLASS_DEVIATIONS, 0.8 * (C - 1)) * deviation)
 
 
 # What the settings of a search share
@@ -592,6 +649,14 @@ class FitCache:
     def signature_center(self) -> Floats:
         classes = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
         return np.asarray(np.mean(classes, axis=0))
+
+    @cached_property
+    def signatures_agree(self) -> bool:
+        """Whether features and signatures, which have the same columns, come from one encoder."""
+        if len(self.sums.rows) < LEAST_AGREEING:
+            return False
+        signatures = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
+        return agrees_with_signatures(self.sums.means, np.array(signatures))
 
     def whitening(self, shrinkage: float, plain: bool = False) -> Whitening:
         """For one shrinkage; only the last is cached. `plain` is without centring and whitening."""

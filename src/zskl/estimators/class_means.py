@@ -34,6 +34,7 @@ from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
+from zskl.estimators._class_draws import choose_in_shared_space
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
@@ -48,7 +49,10 @@ from zskl.training.solver import DivergenceError
 log = logging.getLogger(__name__)
 
 SCALES, SHARES = ("bandwidth", "noise"), ("shrinkage", "crowding_share")  # settings above 0; the latter at most 1
-WEIGHTS = ("description_weight", "crowding")  # those of at least 0
+WEIGHTS = ("crowding",)  # those of at least 0
+AUTO = "auto"
+DESCRIPTION_WEIGHT = 2.0  # n₀ of seen classes where nothing says better
+SHARED_WEIGHTS = (2.0, 8.0, 32.0, 128.0, 512.0)  # those that a fit tries in a shared space
 EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say better
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
@@ -81,15 +85,18 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Width of the Gaussian kernel, in units of the median squared distance between training classes.
     noise : float, default=0.1
         How far a class may lie from what its description says: ν > 0.
-    shrinkage : float, default=0.5
+    shrinkage : float, default=0.7
         How far the scatter is drawn towards a multiple of the identity before it whitens: ρ in (0, 1].
-    prior : {"zero", "identity", "cosine"}, default="zero"
+    prior : {"auto", "zero", "identity", "cosine"}, default="auto"
         What is expected of a class before training. "identity" is for a shared space, where one encoder made features
         and signatures: the signature itself. "cosine" trains nothing there: it compares rows and signatures as they
-        are.
-    description_weight : float, default=2.0
-        How many training rows the description of a seen class is worth: n₀.
-    crowding : float, default=0.25
+        are. "auto" takes "zero" unless features and signatures have the same columns and agree far beyond chance on
+        the training classes. Then it takes "identity", or "cosine" if held-out training classes show no clear gain
+        over it. `prior_` says which.
+    description_weight : float or "auto", default="auto"
+        How many training rows the description of a seen class is worth: n₀. "auto" is 2; in a shared space it is what
+        serves held-out training classes and others together best.
+    crowding : float, default=0.15
         How much of r_c is subtracted: a ≥ 0. With 0 the model keeps no training rows.
     crowding_share : float, default=0.01
         The share of the kept rows whose mean is r_c.
@@ -128,6 +135,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Some whitened training rows of unit length, each once, in half precision; sparse if X was.
     width_ : float
         What the Gaussian kernel divides squared distances by.
+    prior_ : {"zero", "identity", "cosine"}
+        The prior that is in use.
+    description_weight_ : float
+        n₀ as it is in use.
     slope_ : float
         How much of a signature is its class's direction, with another prior than "zero".
     practice_ : dict or None
@@ -163,6 +174,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "eigenvalues_": ("d",),
         "kept_rows_": ("?", "d"),
         "signature_center_": ("?",),
+        "prior_": None,
+        "description_weight_": None,
         "width_": None,
         "slope_": None,
         "shrinkage_": None,
@@ -178,7 +191,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "untaught_": None,
     }
     LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
-    FREE: ClassVar = ("kernel", "prior", *SCALES, *SHARES, *WEIGHTS)
+    FREE: ClassVar = ("kernel", "prior", "description_weight", *SCALES, *SHARES, *WEIGHTS)
 
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
     example_classes_: list[Any]
@@ -198,10 +211,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         kernel: str = "gaussian",
         bandwidth: float = 1.0,
         noise: float = 0.1,
-        shrinkage: float = 0.5,
-        prior: str = "zero",
-        description_weight: float = 2.0,
-        crowding: float = 0.25,
+        shrinkage: float = 0.7,
+        prior: str = AUTO,
+        description_weight: float | str = AUTO,
+        crowding: float = 0.15,
         crowding_share: float = 0.01,
         feature_scaling: str = "sqrt-l2",
         *,
@@ -234,6 +247,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
         for name in WEIGHTS:
             check_positive(name, getattr(self, name), zero_allowed=True)
+        if isinstance(self.description_weight, str):
+            check_option("description_weight", self.description_weight, (AUTO,))
+        else:
+            check_positive("description_weight", self.description_weight, zero_allowed=True)
 
     def fit(
         self,
@@ -283,7 +300,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._forget()
             weights = sample_weight, class_weight
             training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
-            self._sums, self._signatures = self._sum_training(training, self.crowding > 0), signatures
+            self._sums, self._signatures = self._sum_training(training, self._keeps_rows()), signatures
             self._fit_from_sums()
         return self
 
@@ -392,7 +409,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         y = unify_spelling(y, () if before is None else before.classes.tolist())
         X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
-        return self._sum_rows(X, codes, classes, self.crowding > 0, weights)
+        return self._sum_rows(X, codes, classes, self._keeps_rows(), weights)
 
     def fit_sums(self, sums: Sums, signatures: Any = None) -> Self:
         """
@@ -436,6 +453,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 )
         return self
 
+    def _keeps_rows(self) -> bool:
+        """Whether rows are kept: for crowding, or to choose a prior by."""
+        table = vars(self).get("signature_table_")
+        may_share = table is None or table.matrix.shape[1] == self.n_features_in_
+        return self.crowding > 0 or (may_share and AUTO in (self.prior, self.description_weight))
+
     def _sum_training(self, training: Training, keep: bool) -> Sums:
         return self._sum_rows(training.X.source, to_numpy(training.codes), self.classes_, keep, training.weights)
 
@@ -477,20 +500,29 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _fit_from_sums(self) -> None:
         cache = vars(self).get("_fit_cache") or self._make_fit_cache()
+        self._settle_prior(cache)
         at = self._whitening(cache)
         kernel = SignatureKernel(self.kernel, cache.width(self.kernel, float(self.bandwidth)))
         self.center_, self.whitening_, self.width_ = at.space.center, at.matrix, kernel.width
-        self.slope_ = at.slope if self.prior == "identity" else float(self.prior == "cosine")
-        targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
+        self.slope_ = at.slope if self.prior_ == "identity" else float(self.prior_ == "cosine")
+        targets = at.targets if self.prior_ == "zero" else at.targets - self.slope_ * at.own_signatures
         # Plain cosine trains nothing: its weights are zeros of the same shape.
-        weights = 0.0 * targets if self.prior == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
+        weights = 0.0 * targets if self.prior_ == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
         self.regression_, self.class_means_ = weights.astype(np.float32), at.means.astype(np.float32)
         self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.eigenvalues
         self.shrinkage_ = float(self.shrinkage)
         self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
-        self.signature_center_ = np.empty(0) if self.prior == "zero" else at.signature_center
+        self.signature_center_ = np.empty(0) if self.prior_ == "zero" else at.signature_center
         if "practice_" not in vars(self):
             self._reset_teaching()
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
+        parameters, learned = header["parameters"], header["learned"]
+        # Files of 0.2 hold neither: what was asked for was in use.
+        learned.setdefault("prior_", parameters["prior"])
+        learned.setdefault("description_weight_", parameters["description_weight"])
+        return super()._restore(header, arrays, known)
 
     def _make_fit_cache(self) -> FitCache:
         seen = self.signature_table_.select(self.classes_)
@@ -510,8 +542,26 @@ class ClassMeansClassifier(ZeroShotClassifier):
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         return FitCache(self._sums, scaled, owners, shared, move_to_device(np.empty(0), self.device))
 
+    def _settle_prior(self, cache: FitCache) -> None:
+        """Set prior and description weight as they are in use: those that were given, or what "auto" stands for."""
+        if "prior_" in vars(self):
+            return
+        self.prior_, self.description_weight_ = str(self.prior), DESCRIPTION_WEIGHT
+        if self.description_weight != AUTO:
+            self.description_weight_ = float(self.description_weight)
+        if self.prior == AUTO:
+            shared = cache.shared is not None and self.described_ and cache.signatures_agree
+            self.prior_ = "identity" if shared else "zero"
+        if self.prior_ == "zero" or AUTO not in (self.prior, self.description_weight):
+            return
+        tried = (self.prior_,) if self.prior != AUTO else ("identity", "cosine")
+        weights = SHARED_WEIGHTS if self.description_weight == AUTO else (self.description_weight_,)
+        self.prior_, self.description_weight_ = choose_in_shared_space(self, cache, tried, weights)
+        if self.prior == AUTO:
+            log.info("features and signatures share a space: prior=%r", self.prior_)
+
     def _whitening(self, cache: FitCache) -> fitting.Whitening:
-        return cache.whitening(float(self.shrinkage), plain=self.prior == "cosine")
+        return cache.whitening(float(self.shrinkage), plain=self.prior_ == "cosine")
 
     def __sklearn_is_fitted__(self) -> bool:
         if "candidates_" not in vars(self) and "_sums" in vars(self):
@@ -543,7 +593,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, teaching.find_undescribed(self, table))
 
     def _scale_as_features(self, signatures: Array) -> Array | None:
-        return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
+        return None if self.prior_ == "zero" else self.feature_scaling_.apply(signatures)
 
     def _row_directions(self, scaled: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
@@ -554,7 +604,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
         seen = convert_like(self._seen_signatures(), Y)
         means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ convert_like(self.regression_, Y)
-        if self.prior == "zero":
+        if self.prior_ == "zero":
             return means
         assert shared is not None  # with another prior than zero there is one
         centred = shared - convert_like(self.signature_center_, Y)
@@ -583,7 +633,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
         seen = fitting.signature_codes(self.classes_, question) >= 0
-        weights = np.where(seen, float(self.description_weight), EXAMPLE_WEIGHT)
+        weights = np.where(seen, float(self.description_weight_), EXAMPLE_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts = self._count_examples()
         taught = [label for label, rows in columns.items() if counts[label] + more and not seen[rows[0]]]
@@ -632,7 +682,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _description_certainty(self, question: Question) -> Floats:
         """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
-        if self.prior == "cosine":
+        if self.prior_ == "cosine":
             return np.ones(question.Y.shape[0])
         kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
         if "_kernel_inverse" not in vars(self):
@@ -1001,7 +1051,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             certainty=self._description_certainty(question),
             means=np.where(trained[:, None], self.class_means_[codes], np.float32(0)),
             counts=np.where(trained, self.class_rows_[codes], 0.0),
-            weight=float(self.description_weight),
+            weight=float(self.description_weight_),
             rows=question.rows,
             kept=self.kept_rows_[:: max(1, len(self.kept_rows_) // TRIAL_KEPT_ROWS)].astype(np.float32),
             eigenvalues=self.eigenvalues_,
@@ -1023,11 +1073,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self._use_validation()
 
     def _applies(self, d: int, p: int) -> bool:
-        return self.prior == "zero" or p == d
+        return self.prior in (AUTO, "zero") or p == d
 
     def _effective_settings(self) -> dict[str, Any]:
         settings = super()._effective_settings()
-        if self.prior == "cosine":
+        if self.prior == "cosine":  # "auto" may be anything
             settings |= {"kernel": None, "noise": None, "shrinkage": None}
         if self.kernel != "gaussian" or self.prior == "cosine":
             settings["bandwidth"] = None
@@ -1051,17 +1101,19 @@ class ClassMeansClassifier(ZeroShotClassifier):
         first._sums = first._sum_training(training, any(model.crowding > 0 for model in models))
         first._reset_teaching()
         first._fit_cache, first._search_scores = first._make_fit_cache(), SearchScores()
-        shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
+        own = {*first.get_params(deep=False), "prior_", "description_weight_"}
+        shared = {name: value for name, value in vars(first).items() if name not in own}
+        for model in models:
+            model.__dict__.update(shared)
+            model._settle_prior(first._fit_cache)
         order = sorted(range(len(models)), key=lambda k: models[k]._search_order())
         # Models that differ in crowding alone are scored together.
         for _, places in groupby(order, key=lambda k: models[k]._search_order()[:-1]):
             alike = list(places)
             # A copy, not one of the models: a circle of references would outlive the fold.
             one = copy.copy(models[alike[0]])
-            one.__dict__.update(shared)
             together = CrowdingScores(one, [float(models[place].crowding) for place in alike])
             for k, place in enumerate(alike):
-                models[place].__dict__.update(shared)
                 models[place]._member = together, k
                 visit(place, models[place])
 
@@ -1071,10 +1123,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         new.__dict__.pop("_kernel_inverse", None)
         new._describe(table)
         new._fit_cache = new._make_fit_cache().share_space(self._fit_cache)
-        new._search_scores = SearchScores(self._search_scores._products)
+        if "_search_scores" in vars(self):
+            new._search_scores = SearchScores(self._search_scores._products)
         return new
 
     def _search_order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""
-        costly = self.prior, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *costly, float(self.description_weight), float(self.crowding_share), float(self.crowding)
+        costly = self.prior_, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
+        return *costly, float(self.description_weight_), float(self.crowding_share), float(self.crowding)
