@@ -171,7 +171,7 @@ CLASS_MEANS = {
     "kernel": ("gaussian", "linear"),
     "bandwidth": (0.5, 1.0, 2.0),
     "noise": (0.03, 0.1, 0.3),
-    "shrinkage": (0.3, 0.5, 0.7, 0.9),
+    "shrinkage": (0.1, 0.3, 0.5, 0.7, 0.9),
     "crowding": (0.0, 0.15, 0.3),
     "description_weight": (2.0, 10.0, 50.0),
     "prior": ("zero", "identity", "cosine"),

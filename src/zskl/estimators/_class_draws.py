@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Codes = NDArray[np.int64]
 LEAST_DRAWN = 4  # training classes
 SHARED_DRAWS = 8  # that judge plain cosine
+TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on
 HELD_SHARE = 4  # a draw holds out one class of so many
 LEAST_HELD = 2
 _DRAWS = 11  # stream of the seed
@@ -56,11 +57,20 @@ class _Basis:
 
     at: Whitening
     vectors: Floats  # (B, d)
-    gram: Floats  # (B, B)
+    gram: Floats | None  # (B, B), where it is smaller than the vectors
     rows: NDArray[np.float32]  # (n, B) of the validation rows x̂
     kept: NDArray[np.float32]  # (m, B) of the kept rows
     sums: Floats  # (C,) length of what training rows add to a direction
     fit: tuple[Floats, Floats]  # (C,) M̂·Y° and ‖Y°‖² of each class: what the slope is made of
+
+    def to_unit_length(self, combined: Floats) -> Floats:
+        if self.gram is None:
+            whole = combined @ self.vectors
+            squares = (whole * whole).sum(axis=1, keepdims=True)
+        else:
+            squares = ((combined @ self.gram) * combined).sum(axis=1, keepdims=True)
+        length = np.sqrt(np.maximum(squares, 0.0))
+        return combined / np.where(length > 0, length, 1.0)
 
 
 class ClassDraws:
@@ -77,8 +87,11 @@ class ClassDraws:
         cache: FitCache = model._fit_cache
         self.owners, self.C = cache.owners, len(cache.sums.rows)
         self._starts = np.searchsorted(self.owners, np.arange(self.C))  # of the signatures of each class
-        kept = cache.sums.kept.codes
+        # Some kept rows are enough to try things on.
+        self._some = np.arange(0, len(cache.sums.kept.codes), max(1, len(cache.sums.kept.codes) // TRIAL_KEPT_ROWS))
+        kept = cache.sums.kept.codes[self._some]
         self._shown = [~np.isin(kept, one) for one in self.held]
+        self._across: dict[tuple[Any, ...], Floats] = {}
         self._mine = [np.flatnonzero(np.isin(codes, one)) for one in self.held]
 
     # The parts of a score
@@ -94,7 +107,7 @@ class ClassDraws:
             self._rotated[plain] = at.space.center_and_rotate(self._scaled)
         unit = at.means / at.lengths[:, None]
         vectors = np.concatenate([unit, at.own_signatures]) if shared else unit
-        kept = at.cache.rotated_kept_rows(at.space)
+        kept = at.cache.rotated_kept_rows(at.space)[self._some]
         products = (to_numpy(at.cosines(rows, vectors)).astype(np.float32) for rows in (self._rotated[plain], kept))
         rows, mine = products
         fit = np.zeros(self.C), np.zeros(self.C)
@@ -102,7 +115,8 @@ class ClassDraws:
             np.add.at(fit[0], self.owners, (at.targets * at.own_signatures).sum(axis=1))
             np.add.at(fit[1], self.owners, (at.own_signatures**2).sum(axis=1))
         lengths = np.linalg.norm(at.sums, axis=1)
-        self._basis = key, _Basis(at, vectors, vectors @ vectors.T, rows, mine, lengths, fit)
+        gram = vectors @ vectors.T if len(vectors) <= vectors.shape[1] else None
+        self._basis = key, _Basis(at, vectors, gram, rows, mine, lengths, fit)
         return self._basis[1]
 
     def _inverse(self, model: ClassMeansClassifier) -> tuple[SignatureKernel, Floats]:
@@ -120,7 +134,10 @@ class ClassDraws:
         found = np.zeros((len(rows), len(basis.vectors)))
         if model.prior_ != "cosine":
             noise, inverse = float(model.noise), self._inverse(model)[1]
-            across = np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost])  # (U, R)
+            key = model.signature_scaling, model.kernel, float(model.bandwidth), noise, held.tobytes()
+            if key not in self._across:
+                self._across[key] = np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost])  # (U, R)
+            across = self._across[key]
             weights = -across
             if everyone:
                 weights = np.zeros((len(rows), len(rows)))
@@ -140,7 +157,7 @@ class ClassDraws:
                 slope = max(basis.fit[0][known].sum() / size, 0.0) if size > 0 else 0.0
                 found[:, self.C :] -= slope * weights
             found[np.arange(len(rows)), self.C + rows] += slope
-        return _to_unit_length(found, basis.gram), rows
+        return basis.to_unit_length(found), rows
 
     def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes, held: Codes) -> NDArray[np.float32]:
         """(n, c) of the scores (n, r) of signature rows: of a class with several the best."""
@@ -203,7 +220,7 @@ class ClassDraws:
         seen[held] = False
         known = np.flatnonzero(seen[self.owners])
         whole[known, self.owners[known]] += basis.sums[self.owners[known]]
-        directions = _to_unit_length(whole, basis.gram).T.astype(np.float32)
+        directions = basis.to_unit_length(whole).T.astype(np.float32)
         scores = basis.rows @ directions
         if model.crowding and self._shown[number].any():
             close = basis.kept[self._shown[number]] @ directions
@@ -225,7 +242,7 @@ class ClassDraws:
             Y, noise = model._fit_cache.Y, float(model.noise)
             inverse = fitting.regularised_inverse(to_numpy(kernel(Y[known], Y[known])), noise)
             certainty = fitting.description_certainty(kernel, Y, Y[known], inverse, noise)
-        kept = at.kept[self._shown[number]]
+        kept = at.kept[self._some][self._shown[number]]
         plain = model.prior_ == "cosine"
         padded = model.signature_table_.select(model.classes_).padded_rows()
         return FewShotTrial(
@@ -238,15 +255,12 @@ class ClassDraws:
             counts=np.where(known, at.space.rows[self.owners], 0.0),
             weight=float(model.description_weight_),
             rows=to_numpy(padded),
-            kept=kept[:: max(1, len(kept) // TRIAL_KEPT_ROWS)].astype(np.float32),
+            kept=kept.astype(np.float32),
             eigenvalues=at.space.eigenvalues,
             shrinkage=float(model.shrinkage),
             crowding=float(model.crowding),
             share=float(model.crowding_share),
         )
-
-
-TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on
 
 
 # What a fit asks of its own training classes, where "auto" leaves a choice in a shared space
@@ -268,7 +282,7 @@ def choose_in_shared_space(
         return priors[0], weights[0]
     part._fit_cache = FitCache(part._sums, cache.Y, cache.owners, cache.shared, np.empty(0))
     kept = cache.sums.kept
-    draws = ClassDraws(part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS))
+    draws = ClassDraws(part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS if C < 300 else HELD_SHARE))
     tried = [copy.copy(part) for _ in priors]
     for one, prior in zip(tried, priors, strict=True):
         one.prior_ = prior
@@ -291,11 +305,4 @@ def _work(model: ClassMeansClassifier) -> tuple[Any, ...]:
     space = model.prior_ == "cosine", float(model.shrinkage), model.prior_
     kernel = model.signature_scaling, model.kernel, float(model.bandwidth), float(model.noise)
     return *space, *kernel, float(model.crowding_share), float(model.crowding)
-
-
-def _to_unit_length(combined: Floats, gram: Floats) -> Floats:
-    squares = ((combined @ gram) * combined).sum(axis=1, keepdims=True)
-    length = np.sqrt(np.maximum(squares, 0.0))
-    return combined / np.where(length > 0, length, 1.0)
-
 

@@ -40,7 +40,8 @@ Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n,
 FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
 FEW_CANDIDATES = 5  # with fewer, a fold says little
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
-Figures = NDArray[np.float64]  # one per fold
+Floats = NDArray[np.float64]
+Figures = Floats  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10), 5
 DRAWS = 2
@@ -159,9 +160,20 @@ def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rou
         "temperatures": {
             "seen": fit_temperature([_select_calibrated_side(one, True) for one in scored], "seen", rough),
             "unseen": fit_temperature([_select_calibrated_side(one, False) for one in scored], "unseen", rough),
-            "mixed": fit_temperature(mixed, "mixed", rough),
+            "mixed": fit_temperature(mixed, "mixed", rough, [_balance_sides(own, seen) for _, own, seen in scored]),
         },
     }
+
+
+def _balance_sides(own: NDArray[np.int64], seen: NDArray[np.bool_]) -> Floats:
+    """Weights (n,) of rows that let both sides weigh the same, as the harmonic mean does.
+
+    How many rows of either side there are says how folds were made, not what will be asked: with three times as many
+    rows of seen classes, an answer that is an unseen one would look wrong far too often.
+    """
+    mine = seen[own]
+    counts = np.array([max(1, np.count_nonzero(~mine)), max(1, np.count_nonzero(mine))])
+    return 0.5 / counts[mine.astype(int)]
 
 
 def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
@@ -171,30 +183,40 @@ def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
     return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
 
 
-def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rough: bool = False) -> float:
-    """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
+def fit_temperature(
+    answered: Sequence[Answered],
+    candidates: str = "these",
+    rough: bool = False,
+    weights: Sequence[Floats] | None = None,
+) -> float:
+    """argmin over T of the mean over folds of −log softmax(scores / T)[own class], with a weight for each row or none.
 
     The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
     than they help, T is the highest in the range, and the log says so. A `rough` T is within 2 % and says nothing.
     """
-    parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
-    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
+    weighed = [np.ones(len(own)) for _, own in answered] if weights is None else weights
+    parts = [
+        (scores.astype(np.float64), own, weight / weight.sum())
+        for (scores, own), weight in zip(answered, weighed, strict=True)
+        if len(own)
+    ]
+    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _, _ in parts])) if parts else 0.0
     if spread <= 0:
         return 1.0
 
     def loss(log_t: float) -> float:
         losses = []
-        for scores, own in parts:
+        for scores, own, weight in parts:
             logits = scores / (spread * np.exp(log_t))
             logits -= logits.max(axis=1, keepdims=True)
             mine = np.take_along_axis(logits, own[:, None], axis=1)[:, 0]
-            losses.append(float(np.mean(np.log(np.exp(logits).sum(axis=1)) - mine)))
+            losses.append(float(weight @ (np.log(np.exp(logits).sum(axis=1)) - mine)))
         return float(np.mean(losses))
 
     within = {"xatol": 0.02 if rough else 1e-4}
     found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
     if not rough and found.x > np.log(RANGE[1]) - FLAT:
-        classes = max(scores.shape[1] for scores, _ in parts)
+        classes = max(scores.shape[1] for scores, _, _ in parts)
         few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
         log.warning(
             "probabilities among %s classes will be nearly equal, though their order is right: %s",

@@ -32,7 +32,7 @@ Rows = NDArray[np.int64]
 SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
 VALIDATION_SHARE = 0.25  # of the rows of every class, for draws
 MOST_VALIDATION_ROWS = 3000  # for draws: more say little more
-DRAWS = ((40, 24), (100, 12), (np.inf, 8))  # with up to so many classes so many draws
+DRAWS = ((40, 24), (100, 12), (300, 8), (np.inf, 4))  # with up to so many classes so many draws
 _CLASSES, _ROWS, _VALIDATION = range(3)  # streams of the seed
 
 

@@ -2,7 +2,7 @@
 
 With few classes validation hardly ranks settings, and the best of hundreds is mostly lucky. So a setting is judged
 together with its neighbours in the grid, class by class against the default setting, and it must lead by more than what
-may be luck: z standard errors over classes, with z = 1.5 + 6 / classes. docs/selection.md says what this rule reached on
+may be luck: z standard errors over classes, with z = 2 + 6 / classes. docs/selection.md says what this rule reached on
 problems that were not used to choose it.
 """
 
@@ -12,6 +12,7 @@ import copy
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from zskl.training.rows import StreamedRows
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 LEADERS = 5  # settings whose harmonic means are worked out, beside the default
-DOUBT, FEW_CLASSES_DOUBT = 1.5, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
+# Held-out classes take part in the scatter, and so little shrinkage looks better than it is, unless rows are many.
+LEAST_SHRINKAGE, ROWS_PER_FEATURE = 0.5, 10
+DOUBT, FEW_CLASSES_DOUBT = 2.0, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
 
 
 class DrawnModels:
@@ -40,7 +43,7 @@ class DrawnModels:
     def __init__(self, shared: FoldData) -> None:
         found = find_shared_validation(shared.folds)
         assert found is not None  # the caller has asked
-        self.shared, (self._rows, self._validation) = shared, found
+        self.shared, (self.rows, self._validation) = shared, found
         self._bases: dict[str, tuple[ClassMeansClassifier, ClassDraws]] = {}
         self._described: dict[tuple[str, str], ClassMeansClassifier] = {}
 
@@ -69,7 +72,7 @@ class DrawnModels:
         if model.feature_scaling not in self._bases:
             shared = self.shared
             base = clone(shared.estimator).set_params(feature_scaling=model.feature_scaling)
-            X, y = take_fold_rows(shared.X, self._rows), shared.y[self._rows]
+            X, y = take_fold_rows(shared.X, self.rows), shared.y[self.rows]
             training = base._prepare(X, y, shared.table, StreamedRows, values=False)
             base._sums = base._sum_training(training, keep=True)
             base._reset_teaching()
@@ -91,6 +94,18 @@ def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
     began, shared, settings = time.perf_counter(), plan.shared, plan.settings
     drawn = DrawnModels(shared)
     made = [drawn.make(setting) for setting in settings]
+    if plan.keeps_default and plan.default is not None:
+        # Where both sides share a space, nothing is learned from ignoring it; elsewhere there is none to start from.
+        shares = made[plan.default][0].prior_ != "zero"
+        few = len(drawn.rows) < ROWS_PER_FEATURE * np.shape(shared.X)[1]
+        places = [
+            k
+            for k, (model, _) in enumerate(made)
+            if k == plan.default
+            or ((model.prior_ != "zero") == shares and not (few and model.shrinkage < LEAST_SHRINKAGE))
+        ]
+        settings, made = tuple(settings[k] for k in places), [made[k] for k in places]
+        plan = replace(plan, settings=settings, default=places.index(plan.default))
     models = [model for model, _ in made]
     # Settings that differ in the description's weight alone are the same for held-out classes.
     alike: dict[str, list[int]] = {}
