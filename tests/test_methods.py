@@ -120,3 +120,35 @@ def test_a_method_knows_whether_its_seed_matters(name):
             continue
         found.append(model.fit(toy.X, toy.y, toy.table).compatibility(toy.X_new, toy.table))
     assert np.array_equal(*found) == (not methods.METHODS[name].random)
+
+
+@pytest.fixture(scope="module")
+def units():
+    """Rows of 12 seen and 4 unseen classes, signatures, and units of their columns from 1 to 10⁹."""
+    draw = np.random.default_rng(0)
+    S, W = draw.standard_normal((16, 8)), draw.standard_normal((8, 15))
+    y = np.repeat(np.arange(16), 20)
+    X = S[y] @ W + 0.5 * draw.standard_normal((len(y), 15))
+    units = [10 ** draw.permutation(np.linspace(0, 9, k)) for k in (15, 8)]
+    return X, y, S, W, *units
+
+
+def unseen_accuracy(name, X, y, S, settings):
+    seen, table = y < 12, dict(enumerate(S))
+    model = methods.build(name, {"random_state": 0, **settings}).fit(X[seen], y[seen], table)
+    assert np.isfinite(model.compatibility(X)).all()
+    return np.mean(model.predict(X[~seen], candidates=[12, 13, 14, 15]) == y[~seen])
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_columns_in_their_own_units(name, units):
+    """No method fails on them, and with "auto" none loses what it has on columns of one unit."""
+    X, y, S, W, of_features, of_attributes = units
+    S, of_attributes = (S @ W, of_features) if name == "cosine" else (S, of_attributes)  # which needs one space
+    auto = {"feature_scaling": "auto", "signature_scaling": "auto"}
+    auto = {f"softmax__{key}": value for key, value in auto.items()} if name == "means-softmax" else auto
+    before = unseen_accuracy(name, X, y, S, auto)
+    for some, table in ((X * of_features, S), (X, S * of_attributes), (X * of_features, S * of_attributes)):
+        assert np.isfinite(unseen_accuracy(name, some, y, table, {}))
+        if name != "cosine" or some is not X:
+            assert unseen_accuracy(name, some, y, table, auto) > before - 0.15

@@ -30,6 +30,8 @@ def test_a_scaling_equals_the_loop(name):
     assert_close(scaling.apply(new), textbook.scale(steps_of(name), training, new), SUMS.double)
     assert (scaling.mean is None) == (not any(step in name for step in ("center", "standardize")))
     assert (scaling.deviation is None) == ("standardize" not in name)
+    assert (scaling.units is None) == ("log" not in name)
+    assert (scaling.sizes is None) == ("unit" not in name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -158,3 +160,106 @@ def test_a_constant_column_is_left_at_zero():
 def test_two_fitted_steps_are_refused():
     with pytest.raises(ValueError, match="at most one 'center' or 'standardize'"):
         scalings.parse_scaling("center-standardize", "feature_scaling")
+
+
+UNITS = 10.0 ** np.random.default_rng(7).uniform(0, 9, 30)
+
+
+def ranged(n=200, d=30, seed=0):
+    return rows(n, d, seed), rows(n, d, seed) * UNITS
+
+
+@pytest.mark.parametrize("name", ["unit-center-l2", "log-unit-center-l2"])
+def test_columns_that_range_over_orders_of_magnitude_equal_the_loop(name):
+    training, new = (10 ** rows(40, 4, seed) for seed in (0, 1))
+    training[:, 0] = rows(40, 1)[:, 0]
+    scaling = fit_scaling(name, training)
+    assert_close(scaling.apply(new), textbook.scale(steps_of(name), training, new), SUMS.double)
+    if scaling.units is not None:
+        assert [bool(unit) for unit in scaling.units] == [False, True, True, True]
+
+
+def few_on(n=300, d=30):
+    """Like pixels or features of a network: seldom on, some columns hardly ever."""
+    draw = np.random.default_rng(0)
+    return np.maximum(draw.standard_normal((n, d)) - np.linspace(0.5, 2.6, d), 0)
+
+
+def counts(n=400, d=60):
+    return np.random.default_rng(0).poisson(20 / np.arange(1, d + 1), (n, d)).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("training", "features"),
+    [
+        (rows(200, 30), "l2"),
+        (rows(3, 30), "l2"),
+        (np.abs(rows(200, 30)), "sqrt-l2"),
+        (rows(200, 1), "l2"),
+        (few_on(), "sqrt-l2"),
+        (counts(), "sqrt-l2"),
+        (counts()[:7], "sqrt-l2"),
+        (rows(200, 30) * np.where(np.arange(30) == 4, 1e-33, 1), "l2"),
+        (rows(200, 30) * np.linspace(1, 30, 30), "l2"),
+        (np.ones((20, 3)), "sqrt-l2"),
+        (np.zeros((20, 3)), "sqrt-l2"),
+    ],
+)
+def test_auto_leaves_columns_of_one_unit(training, features):
+    for signs in (training, training.astype(np.float32)):
+        found = fit_scaling("auto", signs, "feature_scaling")
+        assert (found.name, found.reason) == (features, "")
+    assert fit_scaling("auto", training, "signature_scaling").name == "center-l2"
+
+
+def test_auto_finds_columns_in_different_units():
+    training, uneven = ranged()
+    for parameter in ("feature_scaling", "signature_scaling"):
+        found = fit_scaling("auto", uneven, parameter)
+        assert found.name == "unit-center-l2"
+        assert found.reason.startswith("columns differ in spread by a factor of ")
+        expected = fit_scaling("unit-center-l2", training).apply(training)
+        assert_close(found.apply(uneven), expected, SUMS.double)
+    one = training * np.where(np.arange(30) == 4, 1e9, 1)
+    assert fit_scaling("auto", one, "feature_scaling").reason == "columns differ in spread by a factor of 1e9"
+    ranging = fit_scaling("auto", 10 ** (2 * rows(200, 30)), "feature_scaling")
+    assert ranging.name == "log-unit-center-l2"
+
+
+def test_auto_does_not_depend_on_the_order_of_a_few_rows_nor_on_rows_between():
+    _, uneven = ranged()
+    first, second = (fit_scaling("auto", some, "feature_scaling") for some in (uneven, uneven[::-1]))
+    assert_close(first.sizes / second.sizes, np.ones(30), SUMS.double)
+    many = np.repeat(uneven, 50, axis=0)
+    assert fit_scaling("auto", many, "feature_scaling").name == first.name
+
+
+@pytest.mark.parametrize("name", ["standardize-l2", "unit-center-l2", "auto"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_is_no_unit(name, dtype):
+    """A column of rounding must not be blown up to the size of the others."""
+    training = ranged()[1].astype(dtype)
+    training[:, 3] = 1e9 + np.spacing(dtype(1e9)) * (np.arange(len(training)) % 2).astype(dtype)
+    training[:, 5] = 1e-33 * rows(200, 1)[:, 0]
+    scaled = fit_scaling(name, training, "feature_scaling").apply(training)
+    assert np.abs(scaled[:, [3, 5]]).max() < 1e-5
+    assert np.isfinite(scaled).all()
+    others = np.delete(np.abs(scaled).mean(axis=0), [3, 5])
+    assert others.min() > 0.01
+
+
+def test_sparse_rows_have_no_units():
+    from scipy import sparse
+
+    from zskl._arrays import SparseRows
+
+    some = SparseRows.from_scipy(sparse.csr_array(counts()))
+    assert fit_scaling("auto", some, "feature_scaling").name == "sqrt-l2"
+    with pytest.raises(ValueError, match="rows are sparse: expected dense ones; use 'sqrt-l2'"):
+        fit_scaling("unit-center-l2", some, "feature_scaling")
+
+
+@pytest.mark.parametrize("name", ["l2-unit", "center-log-l2", "unit-log", "unit-unit-l2"])
+def test_steps_that_look_at_raw_columns_come_first(name):
+    with pytest.raises(ValueError, match="'log' and 'unit' in front"):
+        parse_scaling(name, "feature_scaling")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
 
@@ -478,6 +478,12 @@ class SparseRows:
                 "expected 'sqrt' first, as in 'sqrt-center-l2'"
             )
         return SparseRows(self._replace_values(np.sign(self.values.data) * np.sqrt(np.abs(self.values.data))))
+
+    def map_values(self, function: Callable[[Dense, Dense], Dense]) -> SparseRows:
+        """A function of values and their columns, which keeps zeros, before anything is subtracted."""
+        if len(self.subtracted):
+            raise ValueError("a scaling takes logarithms after it has centred: expected 'log' first")
+        return SparseRows(self._replace_values(function(self.values.data, self.values.indices)))
 
     def column_squares(self, weights: Floats | None = None) -> Floats:
         """(d,) the sum of x² of each column, in float64, for weights (n,) of the rows."""

@@ -37,8 +37,7 @@ def slow_sums(X, y):
     rows, totals = dict.fromkeys(classes, 0), {name: np.zeros(X.shape[1]) for name in classes}
     products = np.zeros((X.shape[1], X.shape[1]))
     for row, label in zip(X.astype(np.float32), y.tolist(), strict=True):
-        root = np.sign(row) * np.sqrt(np.abs(row))
-        root /= np.abs(root).max()
+        root = row / np.abs(row).max()
         scaled = (root / np.sqrt((root * root).sum())).astype(np.float64)
         rows[label] += 1
         totals[label] += scaled

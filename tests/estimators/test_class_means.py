@@ -243,19 +243,19 @@ def test_fitted_scaling_works_in_one_fit():
 
 def test_signatures_are_read_once(data, monkeypatch):
     X, y, table = data
-    frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(), []
+    frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(feature_scaling="l2"), []
     read = tables._read_table_from_frame
     monkeypatch.setattr(tables, "_read_table_from_frame", lambda given: reads.append(1) or read(given))
     for row in range(12):
         pieces.partial_fit(X[row : row + 1], y[row : row + 1], frame if row == 0 else None)
     assert len(reads) == 1
     frame.iloc[:] = np.nan  # what you do with the table later plays no part
-    assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier().fit(X, y, table), X)
+    assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier(feature_scaling="l2").fit(X, y, table), X)
 
 
 def test_incompatible_sums_are_refused(data):
     X, y, table = data
-    model, other = ClassMeansClassifier(), ClassMeansClassifier(feature_scaling="l2")
+    model, other = ClassMeansClassifier(feature_scaling="sqrt-l2"), ClassMeansClassifier(feature_scaling="l2")
     sums = model.sums(X, y)
     for more, sentence in (
         (model.sums(X[:, :3], y), "features 10 and of rows with features 3"),

@@ -221,6 +221,11 @@ def scale(steps, training, rows):
             mean = [math.fsum(row[j] for row in training) / len(training) for j in range(len(training[0]))]
             training = [[v - m for v, m in zip(row, mean, strict=True)] for row in training]
             rows = [[v - m for v, m in zip(row, mean, strict=True)] for row in rows]
+        elif step in ("log", "unit"):
+            columns = [sorted(column) for column in zip(*training, strict=True)]
+            change = [(_logarithm if step == "log" else _unit)(column) for column in columns]
+            training = [[f(v) for f, v in zip(change, row, strict=True)] for row in training]
+            rows = [[f(v) for f, v in zip(change, row, strict=True)] for row in rows]
         elif step == "standardize":
             columns = list(zip(*training, strict=True))
             mean = [math.fsum(column) / len(column) for column in columns]
@@ -231,6 +236,26 @@ def scale(steps, training, rows):
         else:
             training, rows = [_row(step, row) for row in training], [_row(step, row) for row in rows]
     return np.array(rows)
+
+
+def middle(column):
+    half = len(column) // 2
+    return column[half] if len(column) % 2 else (column[half - 1] + column[half]) / 2
+
+
+def _logarithm(column):
+    """Of a sorted column: v → ±log(1 + |v|/low), where its entries range over orders of magnitude; else v → v."""
+    ranged = sorted(abs(v) for v in column if v != middle(column) and v != 0)
+    cut = len(ranged) // 10
+    if not ranged or ranged[-1 - cut] <= 300 * ranged[cut]:
+        return lambda v: v
+    return lambda v: math.copysign(math.log1p(abs(v) / ranged[cut]), v)
+
+
+def _unit(column):
+    apart = [v - middle(column) for v in column if v != middle(column)]
+    size = math.sqrt(math.fsum(v * v for v in apart) / len(apart))
+    return lambda v: v / size
 
 
 def _row(step, row):
@@ -370,7 +395,7 @@ class SlowClassMeans:
         self.kept = self.kept if diagonal else self.kept.astype(np.float16).astype(float)
 
     def scale(self, x):
-        return {"sqrt-l2": root_l2, "l2": unit, "none": lambda v: v}[self.s.feature_scaling](x)
+        return {"sqrt-l2": root_l2, "l2": unit, "none": lambda v: v}[self.s.feature_scaling_.name](x)
 
     def described(self, row):
         return unit(row - self.mean)

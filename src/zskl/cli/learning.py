@@ -175,6 +175,8 @@ def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) ->
         mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.against_default is not None:
             mention(str(found.against_default))
+    for text in model._tell_scalings():
+        mention(text)
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"

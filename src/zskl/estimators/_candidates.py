@@ -163,6 +163,8 @@ def _check_new_signatures(model: ZeroShotClassifier, table: SignatureTable) -> N
 
 def check_directions(model: ZeroShotClassifier, table: SignatureTable) -> None:
     """Refuse a signature of zeros where no mean is subtracted: it has no direction, and fits all rows alike."""
+    if model.signature_scaling == scaling.AUTO:  # which always subtracts the mean
+        return
     steps = scaling.parse_scaling(model.signature_scaling, "signature_scaling")
     empty = ~table.matrix.any(axis=1)
     if empty.any() and not set(steps) & set(scaling.FITTED):

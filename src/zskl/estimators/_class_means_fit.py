@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
@@ -184,7 +184,7 @@ class Sums:
             if mine != theirs:
                 raise ValueError(
                     f"these are sums of rows with {name} {mine!r} and of rows with {name} {theirs!r}: expected the "
-                    "same; add up all pieces in the same way"
+                    "same; add up all pieces in the same way, by a feature_scaling that you name"
                 )
         classes = np.unique(np.concatenate([self.classes, other.classes]))
         my_places, their_places = (np.searchsorted(classes, one.classes) for one in (self, other))
@@ -335,6 +335,7 @@ def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: 
 
 scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 ROTATION_BLOCK_VALUES = 1 << 17  # worked on together: what stays in a cache
+SMALLEST, LARGEST = 1e-30, 1e30  # mean squares of columns
 ZERO_SHARE = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 
@@ -351,6 +352,7 @@ class Space:
 
     @classmethod
     def from_sums(cls, sums: Sums, place: Array) -> Space:
+        check_range(sums)
         center = sums.means.mean(axis=0)
         if sums.products.ndim == 1:
             return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
@@ -379,10 +381,21 @@ class Space:
     @classmethod
     def unwhitened(cls, sums: Sums) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
+        check_range(sums)
         d, diagonal = len(sums.products), sums.products.ndim == 1
         total = sums.scatter.sum() if diagonal else np.trace(sums.scatter)
         within = np.full(d, max(total / d, 0.0))
         return cls(None if diagonal else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+
+
+def check_range(sums: Sums) -> None:
+    """Refuse rows whose squares are no numbers in single precision, in which a model computes."""
+    largest = float(np.abs(sums.products).max())
+    if not SMALLEST <= largest / float(sums.rows.sum()) <= LARGEST and largest != 0:
+        raise ValueError(
+            f"rows scaled by {sums.scaling!r} have squares of {largest / float(sums.rows.sum()):.1g}: expected "
+            f"{SMALLEST:g} to {LARGEST:g}; use feature_scaling='auto' or 'l2', or divide the rows by their size"
+        )
 
 
 def whiten(centred: Array, whitening: Array) -> Array:
@@ -451,6 +464,7 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
 KERNELS = ("gaussian", "linear")
 PRIORS = ("auto", "zero", "identity", "cosine")
 TINY = 1e-12
+ROUNDED = 1e-12  # of the largest squared distance: what is less is rounding
 CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
 
@@ -482,9 +496,25 @@ def squared_distances(A: Array, B: Array) -> Array:
 
 
 def regularised_inverse(K: Floats, noise: float) -> Floats:
-    """(K + νI)⁻¹ (rows, rows)."""
+    """(K + νI)⁻¹ (rows, rows). Where rounding makes K indefinite beyond ν, its negative eigenvalues count as 0."""
     identity = np.eye(len(K))
-    return np.asarray(cho_solve(cho_factor(K + noise * identity, lower=True), identity))
+    try:
+        return np.asarray(cho_solve(cho_factor(K + noise * identity, lower=True), identity))
+    except LinAlgError:
+        energy, basis = np.linalg.eigh((K + K.T) / 2)
+        return np.asarray((basis / (np.maximum(energy, 0.0) + noise)) @ basis.T)
+
+
+def median_distance(distances: Floats) -> float:
+    """The median of squared distances between signatures of different classes; of those beyond rounding if it is none.
+
+    Most classes may be described alike: the median distance is then rounding, and no width.
+    """
+    limit = ROUNDED * distances.max(initial=0.0)
+    median = float(np.median(distances)) if len(distances) else 0.0
+    if median <= limit:
+        median = float(np.median(distances[distances > limit])) if limit > 0 else 1.0
+    return median
 
 
 def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse: Floats, noise: float) -> Floats:
@@ -606,9 +636,14 @@ class FitCache:
 
     def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
         self.sums, self.Y, self.owners, self.shared, self._place = sums, Y, owners, shared, place
+        squares = to_numpy(squared_norms(Y))
+        if not squares.max(initial=0.0) <= LARGEST:
+            raise ValueError(
+                f"scaled signatures have squares of {squares.max():.1g}: expected at most {LARGEST:g}; use "
+                "signature_scaling='auto' or 'center-l2', or divide the columns by their size"
+            )
         different = owners[:, None] != owners[None, :]
-        median = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
-        self.median = median if median > 0 else 1.0  # of squared distances between signatures of different classes
+        self.median = median_distance(to_numpy(squared_distances(Y, Y))[different])
         self._kept: tuple[Space, Array] | None = None
         self._whitenings: dict[tuple[bool, float], Whitening] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}

@@ -245,7 +245,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
-            scaling.parse_scaling(getattr(self, name), name)
+            scaling.check_scaling(getattr(self, name), name)
         X, y = _inputs.check_training(self, X, y, values=values)
         X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -309,8 +309,16 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = str(super().__repr__(N_CHAR_MAX))
+        chosen = "; ".join(self._tell_scalings())
+        shown = str(super().__repr__(N_CHAR_MAX)) + (f"  # {chosen}" if chosen else "")
         return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
+
+    def _tell_scalings(self) -> list[str]:
+        """What "auto" stands for in the fitted model, and why."""
+        names = [name for name in ("feature_scaling", "signature_scaling") if getattr(self, name) == scaling.AUTO]
+        found = [(name, vars(self)[f"{name}_"]) for name in names if f"{name}_" in vars(self)]
+        reasons = [f", because {one.reason}" if one.reason else "" for _, one in found]
+        return [f"{name}: auto ({one.name}{why})" for (name, one), why in zip(found, reasons, strict=True)]
 
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None

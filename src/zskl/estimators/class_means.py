@@ -41,6 +41,7 @@ from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScor
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
 from zskl.estimators.explanation import RawAttributeExplainer
+from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
@@ -100,10 +101,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
         How much of r_c is subtracted: a ≥ 0. With 0 the model keeps no training rows.
     crowding_share : float, default=0.01
         The share of the kept rows whose mean is r_c.
-    feature_scaling : str, default="sqrt-l2"
-        Scaling of the features, see `zskl.scaling`.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
+    feature_scaling : str, default="auto"
+        Scaling of the features, see `zskl.scaling`. "auto" is "unit-center-l2" where columns differ in spread by a
+        factor of 300 or more; else "l2" if features are negative, "sqrt-l2" if not. `feature_scaling_` says which.
+    signature_scaling : str, default="auto"
+        Scaling of the signatures, see `zskl.scaling`. "auto" is "unit-center-l2" where columns differ so widely; else
+        "center-l2".
     signature_mean : {"seen", "all"}, default="seen"
         Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
     device : str or None, default=None
@@ -216,9 +219,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         description_weight: float | str = AUTO,
         crowding: float = 0.15,
         crowding_share: float = 0.01,
-        feature_scaling: str = "sqrt-l2",
+        feature_scaling: str = "auto",
         *,
-        signature_scaling: str = "center-l2",
+        signature_scaling: str = "auto",
         signature_mean: str = "seen",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -393,23 +396,51 @@ class ClassMeansClassifier(ZeroShotClassifier):
         ['ant', 'bee']
         """
         self._check_parameters()
-        steps = scaling.parse_scaling(self.feature_scaling, "feature_scaling")
-        fitted = [step for step in steps if step in scaling.FITTED]
-        if fitted:
-            raise ValueError(
-                f"feature_scaling is {self.feature_scaling!r}: its step {fitted[0]!r} needs all training rows at "
-                "once, so they cannot come in pieces; use 'sqrt-l2', 'l2' or 'none', or call fit"
-            )
+        if self.feature_scaling != scaling.AUTO:
+            self._check_piecewise(scaling.parse_scaling(self.feature_scaling, "feature_scaling"))
         check_device(self.device)
         before, first = vars(self).get("_sums"), "n_features_in_" not in vars(self)
         # A model from a file has columns and no sums: the check must not change its columns.
         checker = self if before is not None or first else clone(self)
         X, y = _inputs.check_training(checker, X, y, values=False, reset=first or checker is not self)
-        self.feature_scaling_ = scaling.Scaling(steps)
+        self.feature_scaling_ = self._choose_piece_scaling(X)
         y = unify_spelling(y, () if before is None else before.classes.tolist())
         X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
         return self._sum_rows(X, codes, classes, self._keeps_rows(), weights)
+
+    def _check_piecewise(self, steps: tuple[str, ...]) -> None:
+        """Refuse scalings that must see all training rows."""
+        fitted = [step for step in steps if step in (*scaling.FITTED, *scaling.LOOKED_UP)]
+        if fitted:
+            raise ValueError(
+                f"feature_scaling is {self.feature_scaling!r}: its step {fitted[0]!r} needs all training rows at "
+                "once, so they cannot come in pieces; use 'sqrt-l2', 'l2' or 'none', or call fit"
+            )
+
+    def _choose_piece_scaling(self, X: Array) -> Scaling:
+        """The scaling of a piece: with "auto", one that learns nothing from rows; that of the pieces before, if any."""
+        before = vars(self).get("_sums")
+        found = scaling.choose_scaling(self.feature_scaling, X, "feature_scaling")
+        piecewise = not {*scaling.FITTED, *scaling.LOOKED_UP} & set(found.steps)
+        if before is not None and self.feature_scaling == scaling.AUTO and (piecewise or X.shape[0] < scaling.LEAST):
+            if piecewise and found.name != before.scaling and X.shape[0] >= scaling.LEAST:
+                log.warning(
+                    "feature_scaling is 'auto': this piece alone would take %r, those before %r, which stays; name "
+                    "feature_scaling if this is wrong",
+                    found.name,
+                    before.scaling,
+                )
+            return scaling.choose_scaling(before.scaling, X, "feature_scaling")
+        if piecewise:
+            return found
+        if X.shape[0] >= scaling.LEAST:
+            raise ValueError(
+                f"feature_scaling is 'auto', and in this piece {found.reason}: expected columns in one unit, because "
+                "to standardise needs all training rows at once; call fit, or divide each column by its spread and "
+                "name feature_scaling, such as 'l2'"
+            )
+        return scaling.choose_scaling(self.feature_scaling, X, "feature_scaling", alone=True)
 
     def fit_sums(self, sums: Sums, signatures: Any = None) -> Self:
         """
@@ -437,14 +468,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            if not isinstance(sums, Sums) or sums.scaling != self.feature_scaling:
+            if not isinstance(sums, Sums) or self.feature_scaling not in (sums.scaling, scaling.AUTO):
                 found = f"of rows scaled by {sums.scaling!r}" if isinstance(sums, Sums) else f"{sums!r:.60}"
                 raise ValueError(
                     f"sums is {found}: expected what `sums` of a model with "
                     f"feature_scaling={self.feature_scaling!r} returns"
                 )
             self.n_features_in_ = len(sums.products)
-            self.feature_scaling_ = scaling.Scaling(scaling.parse_scaling(self.feature_scaling, "feature_scaling"))
+            self.feature_scaling_ = scaling.Scaling(scaling.parse_scaling(sums.scaling, "sums.scaling"))
             self._set_sums(sums, signatures)
             if len(sums.classes) < 2:
                 raise ValueError(
@@ -473,7 +504,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             # NumPy needs less time and memory than PyTorch for a tensor on a CPU.
             return raw, self.feature_scaling_.apply(placed if gpu else to_numpy(placed))
 
-        return fitting.sum_rows(X, codes, classes, read_scaled, keep, self.feature_scaling, weights, gpu)
+        return fitting.sum_rows(X, codes, classes, read_scaled, keep, self.feature_scaling_.name, weights, gpu)
 
     def _set_sums(self, sums: Sums, given: Any) -> None:
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)

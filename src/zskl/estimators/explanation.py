@@ -25,7 +25,7 @@ from zskl._validation import check_count, check_flag, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import CandidateScorer, top_columns
 from zskl.kernels import Kernel, Pairs, kernel_score
-from zskl.scaling import FITTED, Scaling
+from zskl.scaling import FITTED, LOOKED_UP, Scaling
 from zskl.signatures.table import unify_spelling
 
 if TYPE_CHECKING:
@@ -224,8 +224,9 @@ def read_only(matrix: NumPyArray) -> NumPyArray:
 
 
 # Explanations along attributes as you wrote them: one in which two descriptions agree adds nothing.
-# Of a value r a scaling makes y = a·v + what centring adds. v is r, its square root if the scaling takes one, over the
-# column's standard deviation if it divides by that; a is one number for a signature: what its length was divided by.
+# Of a value r a scaling makes y = a·v + what centring adds. v is r, its root or logarithm if the scaling takes one,
+# over the column's standard deviation or size if it divides by that; a is one number for a signature: what its length
+# was divided by.
 # Two signatures, one with a and v, the other with b and w, differ in attribute m by
 #
 #     yₘ − zₘ = (a + b)/2 · (vₘ − wₘ)  +  what centring and the two lengths make
@@ -257,6 +258,8 @@ class RawValues:
                         "contributions of raw values need the square root first; explain without raw"
                     )
                 values, factors = np.sign(values) * np.sqrt(np.abs(values)), np.sqrt(factors)
+            elif step in LOOKED_UP:  # always the first
+                values = replace(scaling, steps=(step,)).apply(values)
             elif step == "l2":
                 factors = factors * inverse_lengths(rows)
             elif step == "standardize":

@@ -39,7 +39,12 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
         scaling = getattr(model, f"{name}_")
-        fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
+        fitted = {
+            f"{name}_": scaling.mean,
+            f"{name}_deviation": scaling.deviation,
+            f"{name}_units": scaling.units,
+            f"{name}_sizes": scaling.sizes,
+        }
         arrays |= {key: array for key, array in fitted.items() if array is not None}
     sparse = {name: array for name, array in arrays.items() if is_sparse_rows(array)}
     for name, rows in sparse.items():
@@ -61,6 +66,9 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
         **({} if model.described_ else {"described": False}),
         **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
+    reasons = {name: getattr(model, f"{name}_").reason for name in SCALED}
+    if any(reasons.values()):
+        header["scaling_reasons"] = reasons
     for name in ("preparation", "backbone"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
@@ -100,7 +108,12 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         steps = scalings.parse_scaling("-".join(header["scaling"][name]) or "none", name)
         mean = _read_model_array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
         spread = _read_model_array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
-        fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread)
+        units, columns = (
+            _read_model_array(arrays, f"{name}_{kept}", (letter,), sizes) if step in steps else None
+            for step, kept in (("log", "units"), ("unit", "sizes"))
+        )
+        reason = str(header.get("scaling_reasons", {}).get(name, ""))  # files of 0.2 have none
+        fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread, units, columns, reason)
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")

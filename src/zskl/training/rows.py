@@ -7,6 +7,7 @@ file, which are slow to pick one by one, unless they are streamed; and for a GPU
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +29,15 @@ from zskl._arrays import (
     runs_on_gpu,
     to_numpy,
 )
-from zskl.scaling import BLOCK_VALUES, FITTED, Scaling, differs_from_mean, scale_and_length, to_float_type
+from zskl.scaling import (
+    BLOCK_VALUES,
+    FITTED,
+    Scaling,
+    differs_from_mean,
+    scale_and_length,
+    take_logarithms,
+    to_float_type,
+)
 from zskl.training import solver
 
 COPY_BYTES = 1 << 25  # bytes of scaled rows, as float32, up to which they are copied
@@ -78,7 +87,7 @@ class RowFactors:
                     assert self.scaling.deviation is not None
                     rows = rows / convert_like(self.scaling.deviation, rows)
             else:
-                rows = Scaling((step,)).apply(rows)
+                rows = replace(self.scaling, steps=(step,)).apply(rows)
             found.append(tuple(columns))
         return found
 
@@ -90,6 +99,12 @@ class RowFactors:
                 np.sqrt(np.abs(values, out=values), out=values)
                 if signs is not None:
                     values *= signs
+            elif step == "log":
+                assert self.scaling.units is not None
+                values[:] = take_logarithms(values, self.scaling.units)
+            elif step == "unit":
+                assert self.scaling.sizes is not None
+                values /= convert_like(self.scaling.sizes, values)
             elif step == "l2":
                 for column in columns:
                     values /= column[rows]
@@ -129,7 +144,8 @@ class ScaledRows:
         if is_sparse_rows(self.source):
             self._scaling = scalings.fit_scaling(scaling, self.source, "feature_scaling", weights)
         else:
-            self._scaling = scalings.fit_scaling_in_blocks(scaling, self._read_raw_blocks, "feature_scaling", weights)
+            chosen = scalings.choose_scaling(scaling, self.source, "feature_scaling")
+            self._scaling = scalings.fit_scaling_in_blocks(chosen, self._read_raw_blocks, weights)
         return self._scaling
 
     def _read_raw_blocks(self) -> Iterator[Array]:
