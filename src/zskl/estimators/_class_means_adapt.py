@@ -149,8 +149,11 @@ def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict
 
 
 def weigh_description(entry: dict[str, Any] | None, worth: float) -> float:
-    """n₀ of a class with examples: its `worth` by the training classes, unless an earlier version chose another."""
-    return worth if entry is None else float(entry.get("weight", worth))
+    """n₀ of a class with examples, from what training classes say and the factor that validation classes chose."""
+    if entry is None:
+        return worth
+    # Earlier versions chose the weight itself.
+    return float(entry["weight"]) if "weight" in entry else float(entry["factor"]) * worth
 
 
 def are_examples_refined(practice: dict[str, Any] | None) -> bool:
@@ -442,24 +445,28 @@ class FewShotTrial:
     def _kept_products(self) -> tuple[Rows, Rows]:
         return self.kept @ self.described.T, self.kept @ self.known.T
 
-    def description_weights(self, weight: float | None) -> Rows:
-        """(R,) n₀: `weight` for held-out classes; None for what their descriptions are worth beside examples."""
-        new = self.left_out.description_worth(self.shrinkage) * self.certainty if weight is None else weight
+    def description_weights(self, weight: float) -> Rows:
+        """(R,) n₀: `weight` for held-out classes."""
+        return np.where(self.seen[self.owner], self.weight, weight).astype(np.float32)
+
+    def example_weights(self, factor: float) -> Rows:
+        """(R,) n₀ beside examples: for held-out classes `factor` times what their descriptions are worth."""
+        new = factor * self.left_out.description_worth(self.shrinkage) * self.certainty
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
-    def learn_examples(self, rows: NDArray[np.int64]) -> Rows:
+    def learn_examples(self, rows: NDArray[np.int64], factor: float) -> Rows:
         """(c, d) what these rows, all of held-out classes, add to the classes if they are examples."""
         own = self.own[rows]
         found = sum_by_class(self.x[rows], own, len(self.seen))
         taught = np.unique(own)
         signatures = np.unique(self.rows[taught])
-        base = self.description_weights(None)[:, None] * self.described + found[self.owner]
+        base = self.example_weights(factor)[:, None] * self.described + found[self.owner]
         places = np.searchsorted(signatures, self.rows[taught])
         found[taught] += refine_examples(base[signatures], self.x[rows], np.searchsorted(taught, own), places)
         return found
 
-    def scores(self, weight: float | None, crowding: float, added: Rows | None = None) -> Rows:
-        return TaughtScores(self, added).scores(weight, crowding)
+    def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
+        return TaughtScores(self, self.description_weights(weight), added).scores(crowding)
 
     def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
         other = None if self.other is None else self.other[rows]
@@ -496,37 +503,50 @@ class FewShotTrial:
 
 
 class TaughtScores:
-    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`."""
+    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`.
 
-    def __init__(self, trial: FewShotTrial, added: Rows | None = None, rows: NDArray[np.int64] | None = None) -> None:
-        self.trial, self.added, self.rows = trial, added, slice(None) if rows is None else rows
-        self._crowding: dict[float | None, Rows] = {}
+    `weights` (R,) are n₀ of each signature.
+    """
+
+    def __init__(
+        self,
+        trial: FewShotTrial,
+        weights: Rows,
+        added: Rows | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.trial, self.weights, self.added = trial, weights, added
+        self.rows = slice(None) if rows is None else rows
 
     @cached_property
-    def _products(self) -> Rows | None:
-        return None if self.added is None else self.trial.x[self.rows] @ self.added.T
+    def _lengths(self) -> Rows:
+        """(R,) of the directions."""
+        trial = self.trial
+        total = self.weights[:, None] * trial.described + trial.known
+        length = np.linalg.norm(total if self.added is None else total + self.added[trial.owner], axis=1)
+        return np.where(length > 0, length, np.float32(1))
 
     @cached_property
-    def _kept_products(self) -> Rows | None:
-        return None if self.added is None else self.trial.kept @ self.added.T
+    def _cosines(self) -> Rows:
+        """(n, R)"""
+        described, known = self.trial._products
+        added = None if self.added is None else self.trial.x[self.rows] @ self.added.T
+        return self._add_up(described[self.rows], known[self.rows], added)
 
-    def scores(self, weight: float | None, crowding: float) -> Rows:
-        """(n, c); for `weight` see `FewShotTrial.description_weights`."""
-        trial, weights = self.trial, self.trial.description_weights(weight)
-        total = weights[:, None] * trial.described + trial.known
-        total = total if self.added is None else total + self.added[trial.owner]
-        length = np.linalg.norm(total, axis=1)
-        length = np.where(length > 0, length, np.float32(1))
-        described, known = trial._products
-        cosines = self._add_up(weights, described[self.rows], known[self.rows], self._products) / length
+    @cached_property
+    def _crowding(self) -> Rows:
+        """(R,)"""
+        added = None if self.added is None else self.trial.kept @ self.added.T
+        return np.asarray(mean_of_largest(self._add_up(*self.trial._kept_products, added), self.trial.share))
+
+    def scores(self, crowding: float) -> Rows:
+        """(n, c)"""
+        trial, cosines = self.trial, self._cosines
         if crowding and len(trial.kept):
-            if weight not in self._crowding:
-                close = self._add_up(weights, *trial._kept_products, self._kept_products) / length
-                self._crowding[weight] = np.asarray(mean_of_largest(close, trial.share))
-            cosines = cosines - np.float32(crowding) * self._crowding[weight]
+            cosines = cosines - np.float32(crowding) * self._crowding
         best: Rows = np.asarray(best_row_scores(cosines, trial.rows))
         return best if trial.other is None else best + trial.other[self.rows]
 
-    def _add_up(self, weights: Rows, described: Rows, known: Rows, added: Rows | None) -> Rows:
-        found: Rows = weights * described + known
-        return found if added is None else found + added[:, self.trial.owner]
+    def _add_up(self, described: Rows, known: Rows, added: Rows | None) -> Rows:
+        found: Rows = self.weights * described + known
+        return (found if added is None else found + added[:, self.trial.owner]) / self._lengths

@@ -42,6 +42,7 @@ Figures = NDArray[np.float64]  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
 DRAWS = 4
+FACTORS = (1.0, 0.5, 2.0, 4.0, 8.0)  # of what a description is worth; 1 is what training classes say
 ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
@@ -215,39 +216,48 @@ def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
 
 
 def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
-    """Shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them.
+    """Settings for k examples of each held-out class, with the constant and temperatures for them.
 
-    What a description is worth needs no rows to choose it by: the training classes of each fold tell.
+    What a description is worth follows from the training classes of each fold; only a clear gain changes it.
     """
     parts = [trial.select_held_out() for trial in trials]
     drawn = [[draw_examples(trial, k, draw) for draw in range(DRAWS)] for trial in parts]
     if any(rows is None for fold in drawn for rows in fold):
         return None
-    options: dict[tuple[float, float], list[float]] = {}
-    for shrinkage, (trial, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = trial.with_shrinkage(shrinkage)
-        # The model's own crowding, and less: rows make up for a crowded place.
-        crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
-        for rows in fold:
-            assert rows is not None
-            left = np.setdiff1d(np.arange(len(trial.own)), rows)
-            taught = TaughtScores(turned, turned.learn_examples(rows), left)
-            for crowding in crowdings:
-                accuracy = turned.accuracy(taught.scores(None, crowding), left)
-                options.setdefault((shrinkage, crowding), []).append(accuracy)
+
+    def measure(shrinkage: float, factor: float) -> None:
+        for trial, fold in zip(parts, drawn, strict=True):
+            turned = trial.with_shrinkage(shrinkage)
+            # The model's own crowding, and less: rows make up for a crowded place.
+            crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
+            for rows in fold:
+                assert rows is not None
+                left = np.setdiff1d(np.arange(len(trial.own)), rows)
+                weights = turned.example_weights(factor)
+                taught = TaughtScores(turned, weights, turned.learn_examples(rows, factor), left)
+                for crowding in crowdings:
+                    accuracy = turned.accuracy(taught.scores(crowding), left)
+                    options.setdefault((shrinkage, factor, crowding), []).append(accuracy)
+
+    options: dict[tuple[float, float, float], list[float]] = {}
+    for shrinkage in tried:
+        measure(shrinkage, FACTORS[0])
+    shrinkage, _, _ = _best_beyond_chance(options)
+    for factor in FACTORS[1:]:
+        measure(shrinkage, factor)
     best = _best_beyond_chance(options)
-    shrinkage, crowding = best
+    shrinkage, factor, crowding = best
     scored = []
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
-        taught = TaughtScores(turned, turned.learn_examples(given), rows)
-        scored.append((taught.scores(None, crowding), trial.own[rows], trial.seen))
+        taught = TaughtScores(turned, turned.example_weights(factor), turned.learn_examples(given, factor), rows)
+        scored.append((taught.scores(crowding), trial.own[rows], trial.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
-    return {"shrinkage": shrinkage, "crowding": crowding, **figures}
+    return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 
-def _best_beyond_chance(options: dict[tuple[float, float], list[float]]) -> tuple[float, float]:
+def _best_beyond_chance(options: dict[tuple[float, float, float], list[float]]) -> tuple[float, float, float]:
     """The option with the best mean; the first, the model's own, unless the gain is above its standard error."""
     own, *_ = options
     best = max(options, key=lambda option: float(np.mean(options[option])))
@@ -269,7 +279,8 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial]) -> float:
     """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
     for trial in trials:
-        scores = TaughtScores(trial, None, trial.new_rows).scores(INDUCTIVE, trial.crowding)
+        weights = trial.description_weights(INDUCTIVE)
+        scores = TaughtScores(trial, weights, None, trial.new_rows).scores(trial.crowding)
         shown, columns = [], []
         for column in trial.new:
             others = np.flatnonzero(trial.own[trial.new_rows] != column)
@@ -284,7 +295,7 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial]) -> float:
         sums = sum_by_class(trial.x[rows], marked, len(trial.seen))
         means = np.asarray(sums / np.maximum(counts, 1)[:, None], np.float32)
         for against, found in accuracies.items():
-            scores = TaughtScores(trial, -np.float32(against) * means, left).scores(INDUCTIVE, trial.crowding)
+            scores = TaughtScores(trial, weights, -np.float32(against) * means, left).scores(trial.crowding)
             found.append(trial.accuracy(scores, left))
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against])))) if accuracies[0.0] else 0.0
 
