@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from zskl._arrays import is_sparse_rows, make_generator, to_numpy
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators._class_means_adapt import FewShotTrial
-from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Whitening
+from zskl.estimators._class_means_fit import FitCache, Floats, LeftOutClasses, SignatureKernel, Whitening
 from zskl.metrics import harmonic_mean, row_margins
 
 if TYPE_CHECKING:
@@ -152,12 +152,16 @@ class ClassDraws:
         if model.prior_ != "zero":
             slope = 1.0
             if model.prior_ == "identity":
-                known = np.setdiff1d(np.arange(self.C), held)
-                size = basis.fit[1][known].sum()
-                slope = max(basis.fit[0][known].sum() / size, 0.0) if size > 0 else 0.0
+                slope = self._slope(basis, held)
                 found[:, self.C :] -= slope * weights
             found[np.arange(len(rows)), self.C + rows] += slope
         return basis.to_unit_length(found), rows
+
+    def _slope(self, basis: _Basis, held: Codes) -> float:
+        """s of least squares over the classes that are not held out."""
+        known = np.setdiff1d(np.arange(self.C), held)
+        size = float(basis.fit[1][known].sum())
+        return max(float(basis.fit[0][known].sum()) / size, 0.0) if size > 0 else 0.0
 
     def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes, held: Codes) -> NDArray[np.float32]:
         """(n, c) of the scores (n, r) of signature rows: of a class with several the best."""
@@ -236,14 +240,21 @@ class ClassDraws:
         seen[held] = False
         known = seen[self.owners]
         described = self._combinations(model, basis, held, everyone=True)[0] @ basis.vectors
+        plain = model.prior_ == "cosine"
         certainty = np.ones(len(self.owners))
-        if model.prior_ != "cosine":
+        names, owners = np.unique(self.owners[known], return_inverse=True)
+        left_out = at.own_signatures[known] if plain else at.targets[known]
+        if not plain:
             kernel, _ = self._inverse(model)
             Y, noise = model._fit_cache.Y, float(model.noise)
             inverse = fitting.regularised_inverse(to_numpy(kernel(Y[known], Y[known])), noise)
             certainty = fitting.description_certainty(kernel, Y, Y[known], inverse, noise)
+            slope = self._slope(basis, held) if model.prior_ == "identity" else 0.0
+            rest = left_out - slope * at.own_signatures[known] if slope else left_out
+            left_out = fitting.predict_left_out(left_out, inverse @ rest, inverse, owners, len(names))
+        means, rows = at.means[self.owners], at.space.rows[self.owners]
+        spread = at.space.eigenvalues, float(model.shrinkage), plain
         kept = at.kept[self._some][self._shown[number]]
-        plain = model.prior_ == "cosine"
         padded = model.signature_table_.select(model.classes_).padded_rows()
         return FewShotTrial(
             x=to_numpy(at.unit_rows(self._rotated[plain])).astype(np.float32),
@@ -251,8 +262,8 @@ class ClassDraws:
             seen=seen,
             described=described.astype(np.float32),
             certainty=certainty,
-            means=np.where(known[:, None], at.means[self.owners], 0.0).astype(np.float32),
-            counts=np.where(known, at.space.rows[self.owners], 0.0),
+            means=np.where(known[:, None], means, 0.0).astype(np.float32),
+            counts=np.where(known, rows, 0.0),
             weight=float(model.description_weight_),
             rows=to_numpy(padded),
             kept=kept.astype(np.float32),
@@ -260,6 +271,7 @@ class ClassDraws:
             shrinkage=float(model.shrinkage),
             crowding=float(model.crowding),
             share=float(model.crowding_share),
+            left_out=LeftOutClasses(left_out, means[known], rows[known], *spread),
         )
 
 

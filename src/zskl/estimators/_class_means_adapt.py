@@ -22,7 +22,13 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows,
 from zskl._validation import check_option, list_values
 from zskl.estimators import _candidates
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
-from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
+from zskl.estimators._class_means_fit import (
+    LeftOutClasses,
+    mean_of_largest,
+    scale_to_unit_length,
+    sum_directions,
+    whitening_ratio,
+)
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
 
@@ -36,6 +42,7 @@ STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the la
 TINY = 1e-30
 LEAST_GAIN = 0.02  # that validation classes must promise
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
+REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 10
 SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
 
 Rows = NDArray[np.float32]
@@ -139,6 +146,48 @@ def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict
     tried: dict[str, dict[str, Any]] = (practice or {}).get("examples") or {}
     nearest = min(tried, key=lambda k: abs(np.log(float(k)) - np.log(max(count, 1.0))), default="")
     return tried.get(nearest)
+
+
+def weigh_description(entry: dict[str, Any] | None, worth: float) -> float:
+    """n₀ of a class with examples, from what training classes say and the factor that validation classes chose."""
+    if entry is None:
+        return worth
+    # Earlier versions chose the weight itself.
+    return float(entry["weight"]) if "weight" in entry else float(entry["factor"]) * worth
+
+
+def are_examples_refined(practice: dict[str, Any] | None) -> bool:
+    """Whether examples are told apart; earlier versions, which chose a weight, calibrated without that."""
+    return not any("weight" in entry for entry in ((practice or {}).get("examples") or {}).values())
+
+
+def refine_examples(base: Rows, x: Rows, own: NDArray[np.int64], rows: NumPyArray) -> Rows:
+    """(c, d) what examples x̂ (n, d) of the classes `own` (n,) add beyond their sum, to be told apart from each other.
+
+    Some steps of softmax regression from the directions v = `base` (R, d); `rows` (c, m) are those of each class:
+
+        u = unit(v + ‖v‖ E),   q = softmax(κ x̂·u),   E_c += step · Σᵢ (1 − 1/k_i)(t_ic − q_ic) x̂ᵢ
+
+    k_i is the number of examples of the class of i: a lone example is all that its class has, and it fits itself.
+    """
+    found: Rows = np.zeros((len(rows), base.shape[1]), np.float32)
+    counts = np.bincount(own, minlength=len(rows))
+    weights = (1 - 1 / counts[own]).astype(np.float32)[:, None]
+    if not weights.any():
+        return found
+    length = np.linalg.norm(base, axis=1)
+    length = np.where(length > 0, length, np.float32(1)).astype(np.float32)
+    start = base / length[:, None]
+    owner = np.zeros(len(base), dtype=np.int64)
+    owner[rows.ravel()] = np.repeat(np.arange(len(rows)), rows.shape[1])
+    target = (own[:, None] == np.arange(len(rows))).astype(np.float32)
+    for _ in range(REFINING_ROUNDS):
+        u = scale_to_unit_length(start + found[owner])
+        q = softmax(np.float32(REFINING_KAPPA) * best_row_scores(x @ u.T, rows))
+        found += np.float32(REFINING_STEP) * ((weights * (target - q)).T @ x)
+    # Of a class with several signatures all rows take up the same.
+    found *= length[rows].mean(axis=1)[:, None]
+    return found
 
 
 def interpolate_calibration(
@@ -324,6 +373,13 @@ def run_adaptation(
     return AdaptationResult(sums, masses, done, turned)
 
 
+def sum_by_class(x: Rows, columns: NDArray[np.int64], classes: int) -> Rows:
+    """(c, d) the sums of rows (n, d) by the classes (n,) that they are counted for."""
+    member = np.zeros((classes, len(columns)), np.float32)
+    member[columns, np.arange(len(columns))] = 1
+    return member @ x
+
+
 @dataclass(frozen=True, eq=False)
 class FewShotTrial:
     """Validation rows of a fold, to try examples and unlabelled rows on: only products of sizes that matter."""
@@ -342,6 +398,7 @@ class FewShotTrial:
     shrinkage: float
     crowding: float
     share: float
+    left_out: LeftOutClasses  # of the fold's model
     other: Rows | None = None  # (n, c) what other models add to the scores
     _by_shrinkage: dict[float, FewShotTrial] = field(default_factory=dict, init=False)  # not that of `replace`
 
@@ -388,13 +445,28 @@ class FewShotTrial:
     def _kept_products(self) -> tuple[Rows, Rows]:
         return self.kept @ self.described.T, self.kept @ self.known.T
 
-    def description_weights(self, weight: float, by_certainty: bool = False) -> Rows:
-        """(R,) n₀: `weight` for held-out classes, times the certainty of their descriptions if `by_certainty`."""
-        new = weight * self.certainty if by_certainty else weight
+    def description_weights(self, weight: float) -> Rows:
+        """(R,) n₀: `weight` for held-out classes."""
+        return np.where(self.seen[self.owner], self.weight, weight).astype(np.float32)
+
+    def example_weights(self, factor: float) -> Rows:
+        """(R,) n₀ beside examples: for held-out classes `factor` times what their descriptions are worth."""
+        new = factor * self.left_out.description_worth(self.shrinkage) * self.certainty
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
+    def learn_examples(self, rows: NDArray[np.int64], factor: float) -> Rows:
+        """(c, d) what these rows, all of held-out classes, add to the classes if they are examples."""
+        own = self.own[rows]
+        found = sum_by_class(self.x[rows], own, len(self.seen))
+        taught = np.unique(own)
+        signatures = np.unique(self.rows[taught])
+        base = self.example_weights(factor)[:, None] * self.described + found[self.owner]
+        places = np.searchsorted(signatures, self.rows[taught])
+        found[taught] += refine_examples(base[signatures], self.x[rows], np.searchsorted(taught, own), places)
+        return found
+
     def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
-        return TaughtScores(self, added).scores(weight, crowding)
+        return TaughtScores(self, self.description_weights(weight), added).scores(crowding)
 
     def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
         other = None if self.other is None else self.other[rows]
@@ -431,37 +503,50 @@ class FewShotTrial:
 
 
 class TaughtScores:
-    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`."""
+    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`.
 
-    def __init__(self, trial: FewShotTrial, added: Rows | None = None, rows: NDArray[np.int64] | None = None) -> None:
-        self.trial, self.added, self.rows = trial, added, slice(None) if rows is None else rows
-        self._crowding: dict[tuple[float, bool], Rows] = {}
+    `weights` (R,) are n₀ of each signature.
+    """
+
+    def __init__(
+        self,
+        trial: FewShotTrial,
+        weights: Rows,
+        added: Rows | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.trial, self.weights, self.added = trial, weights, added
+        self.rows = slice(None) if rows is None else rows
 
     @cached_property
-    def _products(self) -> Rows | None:
-        return None if self.added is None else self.trial.x[self.rows] @ self.added.T
+    def _lengths(self) -> Rows:
+        """(R,) of the directions."""
+        trial = self.trial
+        total = self.weights[:, None] * trial.described + trial.known
+        length = np.linalg.norm(total if self.added is None else total + self.added[trial.owner], axis=1)
+        return np.where(length > 0, length, np.float32(1))
 
     @cached_property
-    def _kept_products(self) -> Rows | None:
-        return None if self.added is None else self.trial.kept @ self.added.T
+    def _cosines(self) -> Rows:
+        """(n, R)"""
+        described, known = self.trial._products
+        added = None if self.added is None else self.trial.x[self.rows] @ self.added.T
+        return self._add_up(described[self.rows], known[self.rows], added)
 
-    def scores(self, weight: float, crowding: float, by_certainty: bool = False) -> Rows:
-        """(n, c); for `weight` and `by_certainty` see `FewShotTrial.description_weights`."""
-        trial, weights = self.trial, self.trial.description_weights(weight, by_certainty)
-        total = weights[:, None] * trial.described + trial.known
-        total = total if self.added is None else total + self.added[trial.owner]
-        length = np.linalg.norm(total, axis=1)
-        length = np.where(length > 0, length, np.float32(1))
-        described, known = trial._products
-        cosines = self._add_up(weights, described[self.rows], known[self.rows], self._products) / length
+    @cached_property
+    def _crowding(self) -> Rows:
+        """(R,)"""
+        added = None if self.added is None else self.trial.kept @ self.added.T
+        return np.asarray(mean_of_largest(self._add_up(*self.trial._kept_products, added), self.trial.share))
+
+    def scores(self, crowding: float) -> Rows:
+        """(n, c)"""
+        trial, cosines = self.trial, self._cosines
         if crowding and len(trial.kept):
-            if (weight, by_certainty) not in self._crowding:
-                close = self._add_up(weights, *trial._kept_products, self._kept_products) / length
-                self._crowding[weight, by_certainty] = np.asarray(mean_of_largest(close, trial.share))
-            cosines = cosines - np.float32(crowding) * self._crowding[weight, by_certainty]
+            cosines = cosines - np.float32(crowding) * self._crowding
         best: Rows = np.asarray(best_row_scores(cosines, trial.rows))
         return best if trial.other is None else best + trial.other[self.rows]
 
-    def _add_up(self, weights: Rows, described: Rows, known: Rows, added: Rows | None) -> Rows:
-        found: Rows = weights * described + known
-        return found if added is None else found + added[:, self.trial.owner]
+    def _add_up(self, described: Rows, known: Rows, added: Rows | None) -> Rows:
+        found: Rows = self.weights * described + known
+        return (found if added is None else found + added[:, self.trial.owner]) / self._lengths

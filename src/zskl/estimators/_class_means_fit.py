@@ -465,6 +465,8 @@ KERNELS = ("gaussian", "linear")
 PRIORS = ("auto", "zero", "identity", "cosine")
 TINY = 1e-12
 ROUNDED = 1e-12  # of the largest squared distance: what is less is rounding
+ONE_ROW_WORTH = 2.0  # n₀ where no class has two rows
+LEAST_ERROR = 0.02  # of a description, as a share of ‖θ‖²: n₀ stays finite
 CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
 
@@ -555,6 +557,79 @@ def agrees_with_signatures(means: Floats, signatures: Floats) -> bool:
     deviation = np.sqrt((within * within).sum() / (C - 1))
     # A perfect match of C classes lies C − 1 deviations above chance, no more.
     return bool(np.trace(within) > min(CLASS_DEVIATIONS, 0.8 * (C - 1)) * deviation)
+
+
+# What a description is worth beside examples, in rows
+#
+# A row x̂ of class c is its expectation θ_c plus something of mean square σ². A description leaves open how far θ_c lies
+# from p·m̂, with mean square τ² = ‖θ‖² − p². The posterior mean of θ_c then points to n₀ m̂ + Σ x̂ with n₀ = p·σ²/τ².
+# Training classes tell p, σ² and τ², each described by the others.
+
+
+def predict_left_out(
+    targets: Floats, regression: Floats, inverse: Floats, owners: NDArray[np.int64], classes: int
+) -> Floats:
+    """(R, d) what the process says of each training class without its own rows.
+
+    `targets` T (R, d), `regression` B(T − S) (R, d) with the prior means S, `inverse` B (R, R), `owners` (R,) classes.
+    A class of rows U is left out by T_U − (B_UU)⁻¹ (B(T − S))_U. The centre of the others is not that of all: without
+    c it lies where their targets grow by T_c / (C − 1).
+    """
+    found, sums = np.empty_like(targets), inverse.sum(axis=1)
+    for code in range(classes):
+        mine = np.flatnonzero(owners == code)
+        block = inverse[np.ix_(mine, mine)]
+        solved = np.linalg.solve(block, np.column_stack([regression[mine], sums[mine]]))
+        weights = 1 - solved[:, -1:]  # with which the targets of the others add up
+        found[mine] = targets[mine] - solved[:, :-1] + weights * targets[mine] / max(classes - 1, 1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutClasses:
+    """Training classes, one for each signature, and what the model says of each without its rows."""
+
+    described: NDArray[np.floating]  # m (R, d)
+    means: NDArray[np.floating]  # M̃ (R, d) of the classes
+    rows: Floats  # N (R,)
+    eigenvalues: Floats
+    shrinkage: float
+    plain: bool = False  # a space that nobody has centred
+    _worth: dict[float, float] = field(default_factory=dict, init=False)
+
+    def description_worth(self, shrinkage: float) -> float:
+        """n₀ at another shrinkage; 0 where descriptions do not predict directions."""
+        if shrinkage not in self._worth:
+            ratio = whitening_ratio(self.eigenvalues, self.shrinkage, shrinkage)
+            means = (self.means * ratio).astype(np.float64)
+            directions = sum_directions(means, np.ones(len(means)), self.eigenvalues, shrinkage)
+            described = scale_to_unit_length((self.described * ratio).astype(np.float64))
+            self._worth[shrinkage] = description_worth(described, directions, self.rows, self.plain)
+        return self._worth[shrinkage]
+
+
+def description_worth(described: Floats, directions: Floats, rows: Floats, center: bool = False) -> float:
+    """n₀ from m̂ (R, d) of classes left out and the mean x̂ (R, d) of their `rows` (R,) many rows.
+
+    The mean of N rows is θ plus something of mean square σ²/N, and their mean square about it is σ²(N − 1)/N. p is
+    that of least squares. With `center` what is common to all classes does not count: it tells no class from another.
+    """
+    free = float(rows.sum()) - len(rows)
+    if free <= 0 or (center and len(rows) < 2):
+        return ONE_ROW_WORTH  # nobody knows σ²
+    within = float((rows * (1 - (directions * directions).sum(axis=1))).sum()) / free
+    unbiased = 1.0
+    if center:
+        described, directions = described - described.mean(axis=0), directions - directions.mean(axis=0)
+        unbiased = len(rows) / (len(rows) - 1)
+    agreement, length, square = (
+        unbiased * float((one * other).sum(axis=1).mean())
+        for one, other in ((described, directions), (described, described), (directions, directions))
+    )
+    if agreement <= 0:
+        return 0.0
+    slope, between = agreement / length, square - within * float((1 / rows).mean())
+    return slope * within / max(between - slope * agreement, LEAST_ERROR * square)
 
 
 # What the settings of a search share

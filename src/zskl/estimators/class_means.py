@@ -34,9 +34,17 @@ from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
-from zskl.estimators._class_draws import choose_in_shared_space
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
-from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
+from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
+from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels, Rows
+from zskl.estimators._class_means_fit import (
+    Evidence,
+    FitCache,
+    Floats,
+    LeftOutClasses,
+    SignatureKernel,
+    Sums,
+    scale_to_unit_length,
+)
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
@@ -54,10 +62,10 @@ WEIGHTS = ("crowding",)  # those of at least 0
 AUTO = "auto"
 DESCRIPTION_WEIGHT = 2.0  # n₀ of seen classes where nothing says better
 SHARED_WEIGHTS = (2.0, 8.0, 32.0, 128.0, 512.0)  # those that a fit tries in a shared space
-EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say better
+UNTAUGHT_WEIGHT = 2.0  # n₀ of an unseen class without examples: matters only beside rows marked as wrong for it
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
-TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on a fold
+LATER = ("_kernel_inverse", "_left_out", "_refined")  # worked out when it is first needed
 CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
 
 
@@ -519,7 +527,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._reset_teaching()
 
     def _forget(self) -> None:
-        for name in (*self.LEARNED, "_kernel_inverse"):
+        for name in (*self.LEARNED, *LATER):
             self.__dict__.pop(name, None)
 
     def _reset_teaching(self) -> None:
@@ -664,15 +672,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
         seen = fitting.signature_codes(self.classes_, question) >= 0
-        weights = np.where(seen, float(self.description_weight_), EXAMPLE_WEIGHT)
+        weights = np.where(seen, float(self.description_weight_), UNTAUGHT_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts = self._count_examples()
         taught = [label for label, rows in columns.items() if counts[label] + more and not seen[rows[0]]]
         certainty = self._description_certainty(question) if taught else np.empty(0)
         for label in taught:
-            entry = teaching.nearest_example_entry(self.practice_, counts[label] + more)
-            weight = EXAMPLE_WEIGHT if entry is None else float(entry["weight"])
-            weights[columns[label]] = weight * certainty[columns[label]]
+            weights[columns[label]] = self._description_worth(counts[label] + more) * certainty[columns[label]]
         for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()):
             weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         # The signature of such a class is a placeholder, which must not count.
@@ -698,7 +704,67 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 if label in columns:
                     sums = found.setdefault(name, np.zeros((len(codes), len(row))))
                     sums[columns[label]] += weight * row.astype(np.float64)
+        for label, extra in self._refined_examples().items():
+            if label in columns:
+                found[EXAMPLES][columns[label]] += extra
         return found
+
+    def _refined_examples(self) -> dict[Any, Rows]:
+        """(d,) for each unseen class with examples: what these add beyond their sum; whatever is asked."""
+        if "_refined" not in vars(self):
+            self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
+            if teaching.are_examples_refined(self.practice_):
+                self._refined = self._refine_examples()
+        return self._refined
+
+    def _refine_examples(self) -> dict[Any, Rows]:
+        seen, counts = set(self.classes_.tolist()), self._count_examples()
+        labels = [label for label in counts if label not in seen]
+        # An example that is alone in its class changes nothing; most models have none at all.
+        if len(labels) < 2 or max(counts[label] for label in labels) < 2:
+            return {}
+        place = {label: column for column, label in enumerate(labels)}
+        mine = [
+            row
+            for row, (label, weight) in enumerate(
+                zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
+            )
+            if weight > 0 and label in place
+        ]
+        own = np.array([place[self.example_classes_[row]] for row in mine])
+        table = self.signature_table_.select(labels)
+        question = self._question(np.empty((0, self.n_features_in_), np.float32), table)
+        base = self._evidence(question, unlabelled=False).add_to(to_numpy(self._described_directions(question)))
+        order = [question.labels.tolist().index(label) for label in labels]
+        found = teaching.refine_examples(base.astype(np.float32), self.examples_[mine], own, question.rows[order])
+        return dict(zip(labels, found, strict=True))
+
+    def _description_worth(self, count: int) -> float:
+        """n₀ of an unseen class with so many examples whose description is as sure as usual."""
+        entry = teaching.nearest_example_entry(self.practice_, count)
+        return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
+
+    def _left_out_classes(self) -> LeftOutClasses:
+        if "_left_out" not in vars(self):
+            seen = self.signature_table_.select(self.classes_)
+            owners = fitting.find_class_codes(self.classes_, seen.labels)
+            # As it was fitted: validation may have chosen another shrinkage for what the model was taught.
+            shrinkage = self.shrinkage_ if self.untaught_ is None else float(self.untaught_["shrinkage"])
+            ratio = fitting.whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage)
+            means = self.class_means_.astype(np.float64) * ratio
+            if self.prior_ == "cosine":
+                centred = self.feature_scaling_.apply(seen.matrix) - self.signature_center_
+                described = np.asarray(to_dense(fitting.whiten(centred, self.whitening_)), np.float64)
+            else:
+                targets = scale_to_unit_length(means)[owners]
+                regression = self.regression_.astype(np.float64) * ratio
+                described = fitting.predict_left_out(
+                    targets, regression, self._signature_inverse(), owners, len(self.classes_)
+                )
+            rows = self.class_rows_[owners]
+            plain = self.prior_ == "cosine"
+            self._left_out = LeftOutClasses(described, means[owners], rows, self.eigenvalues_, shrinkage, plain)
+        return self._left_out
 
     def _count_examples(self) -> Counter[Any]:
         pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
@@ -715,11 +781,16 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
         if self.prior_ == "cosine":
             return np.ones(question.Y.shape[0])
-        kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
-        if "_kernel_inverse" not in vars(self):
-            self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+        kernel, inverse = SignatureKernel(self.kernel, self.width_), self._signature_inverse()
         Y = to_numpy(question.Y).astype(np.float64)
-        return fitting.description_certainty(kernel, Y, seen, self._kernel_inverse, float(self.noise))
+        return fitting.description_certainty(kernel, Y, self._seen_signatures(), inverse, float(self.noise))
+
+    def _signature_inverse(self) -> Floats:
+        """(K + νI)⁻¹ (R, R)."""
+        if "_kernel_inverse" not in vars(self):
+            kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
+            self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+        return self._kernel_inverse
 
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         if "_search_scores" not in vars(self):
@@ -753,7 +824,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return answer
 
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
-        return scoring.make_nameless_scorer(self, Y, EXAMPLE_WEIGHT)
+        return scoring.make_nameless_scorer(self, Y, UNTAUGHT_WEIGHT)
 
     def ranking_map(self) -> scoring.DirectionMap:
         """
@@ -1040,10 +1111,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.kept_rows_ = fitting.to_half_precision(scale_to_unit_length(self.kept_rows_.astype(np.float32) * ratio))
         self.examples_ = scale_to_unit_length(self.examples_ * ratio)
         self.shrinkage_ = shrinkage
+        self.__dict__.pop("_refined", None)
 
     def _use_validation(self) -> None:
         before = self.untaught_
         assert before is not None  # `_copy_for_teaching` has set it
+        self.__dict__.pop("_refined", None)
         entry, share = self._validation_entry()
         entry = entry or before
         shrinkage, self.crowding_ = (
@@ -1089,6 +1162,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             shrinkage=self.shrinkage_,
             crowding=float(self.crowding),
             share=float(self.crowding_share),
+            left_out=self._left_out_classes(),
         )
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:
@@ -1151,7 +1225,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _redescribed(self, table: Any) -> Self:
         """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
         new = copy.copy(self)
-        new.__dict__.pop("_kernel_inverse", None)
+        for name in LATER:
+            new.__dict__.pop(name, None)
         new._describe(table)
         new._fit_cache = new._make_fit_cache().share_space(self._fit_cache)
         if "_search_scores" in vars(self):

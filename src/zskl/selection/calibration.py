@@ -22,7 +22,7 @@ from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
 from zskl.estimators._candidates import calibrate_scores
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
+from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores, sum_by_class
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
@@ -43,10 +43,10 @@ RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 Floats = NDArray[np.float64]
 Figures = Floats  # one per fold
 
-SHOTS, MIDDLE = (1, 2, 5, 10), 5
-DRAWS = 2
+SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
+DRAWS = 4
+FACTORS = (1.0, 0.5, 2.0, 4.0, 8.0)  # of what a description is worth; 1 is what training classes say
 ENOUGH = 60  # rows of a class to judge examples by
-EXAMPLE_WEIGHTS = (1.0, 2.0, 4.0, 8.0)  # n₀
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
@@ -55,7 +55,7 @@ FEW_ROWS = 5  # of a class
 VALUES = 1 << 23  # features of validation rows that are tried together, at most
 UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
 FRONT = 3  # settings that are tried further
-INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
+INDUCTIVE = 2.0  # n₀ of held-out classes without right rows; without wrong ones any number above 0 is the same
 _EXAMPLES, _KINDS = 7, 8  # streams of the seed
 
 
@@ -242,39 +242,59 @@ def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     densities = _row_densities(trials)
     return {
         "examples": examples,
-        "wrong_weight": _choose_wrong_weight(some, examples),
+        "wrong_weight": _choose_wrong_weight(some),
         "unlabelled": {"unseen": list(map(_best_zero_shot, densities)), "all": list(map(_best_generalised, densities))},
     }
 
 
 def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
-    """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
+    """Settings for k examples of each held-out class, with the constant and temperatures for them.
+
+    What a description is worth follows from the training classes of each fold; only a clear gain changes it.
+    """
     parts = [trial.select_held_out() for trial in trials]
     drawn = [[draw_examples(trial, k, draw) for draw in range(DRAWS)] for trial in parts]
     if any(rows is None for fold in drawn for rows in fold):
         return None
+
+    def measure(shrinkage: float, factor: float) -> None:
+        for trial, fold in zip(parts, drawn, strict=True):
+            turned = trial.with_shrinkage(shrinkage)
+            # The model's own crowding, and less: rows make up for a crowded place.
+            crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
+            for rows in fold:
+                assert rows is not None
+                left = np.setdiff1d(np.arange(len(trial.own)), rows)
+                weights = turned.example_weights(factor)
+                taught = TaughtScores(turned, weights, turned.learn_examples(rows, factor), left)
+                for crowding in crowdings:
+                    accuracy = turned.accuracy(taught.scores(crowding), left)
+                    options.setdefault((shrinkage, factor, crowding), []).append(accuracy)
+
     options: dict[tuple[float, float, float], list[float]] = {}
-    for shrinkage, (trial, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = trial.with_shrinkage(shrinkage)
-        # The model's own crowding, and less: rows make up for a crowded place.
-        crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
-        for rows in fold:
-            assert rows is not None
-            left = np.setdiff1d(np.arange(len(trial.own)), rows)
-            taught = TaughtScores(turned, sum_rows(turned, rows, trial.own[rows]), left)
-            for weight, crowding in product(EXAMPLE_WEIGHTS, crowdings):
-                scores = taught.scores(weight, crowding, by_certainty=True)
-                options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
-    best = max(options, key=lambda option: float(np.mean(options[option])))
-    shrinkage, weight, crowding = best
+    for shrinkage in tried:
+        measure(shrinkage, FACTORS[0])
+    shrinkage, _, _ = _best_beyond_chance(options)
+    for factor in FACTORS[1:]:
+        measure(shrinkage, factor)
+    best = _best_beyond_chance(options)
+    shrinkage, factor, crowding = best
     scored = []
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
-        taught = TaughtScores(turned, sum_rows(turned, given, trial.own[given]), rows)
-        scored.append((taught.scores(weight, crowding, by_certainty=True), trial.own[rows], trial.seen))
+        taught = TaughtScores(turned, turned.example_weights(factor), turned.learn_examples(given, factor), rows)
+        scored.append((taught.scores(crowding), trial.own[rows], trial.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
-    return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
+    return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
+
+
+def _best_beyond_chance(options: dict[tuple[float, float, float], list[float]]) -> tuple[float, float, float]:
+    """The option with the best mean; the first, the model's own, unless the gain is above its standard error."""
+    own, *_ = options
+    best = max(options, key=lambda option: float(np.mean(options[option])))
+    gains = np.subtract(options[best], options[own])
+    return best if gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)) else own
 
 
 def draw_examples(trial: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
@@ -287,19 +307,12 @@ def draw_examples(trial: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] |
     return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(trial.new) / 2) else None
 
 
-def sum_rows(trial: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Rows:
-    """(c, d) the sums of these rows by the classes that they are counted for."""
-    member = np.zeros((len(trial.seen), len(rows)), np.float32)
-    member[columns, np.arange(len(rows))] = 1
-    return member @ trial.x[rows]
-
-
-def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
+def _choose_wrong_weight(trials: Sequence[FewShotTrial]) -> float:
     """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
-    weight = examples["1"]["weight"] if "1" in examples else 2.0
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
     for trial in trials:
-        scores = TaughtScores(trial, None, trial.new_rows).scores(weight, trial.crowding)
+        weights = trial.description_weights(INDUCTIVE)
+        scores = TaughtScores(trial, weights, None, trial.new_rows).scores(trial.crowding)
         shown, columns = [], []
         for column in trial.new:
             others = np.flatnonzero(trial.own[trial.new_rows] != column)
@@ -311,9 +324,10 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any
         if not len(left):
             continue
         counts = np.bincount(marked, minlength=len(trial.seen)).astype(np.float32)
-        means = np.asarray(sum_rows(trial, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
+        sums = sum_by_class(trial.x[rows], marked, len(trial.seen))
+        means = np.asarray(sums / np.maximum(counts, 1)[:, None], np.float32)
         for against, found in accuracies.items():
-            scores = TaughtScores(trial, -np.float32(against) * means, left).scores(weight, trial.crowding)
+            scores = TaughtScores(trial, weights, -np.float32(against) * means, left).scores(trial.crowding)
             found.append(trial.accuracy(scores, left))
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against])))) if accuracies[0.0] else 0.0
 
