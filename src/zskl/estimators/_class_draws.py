@@ -254,6 +254,10 @@ class ClassDraws:
             left_out = fitting.predict_left_out(left_out, inverse @ rest, inverse, owners, len(names))
         means, rows = at.means[self.owners], at.space.rows[self.owners]
         spread = at.space.eigenvalues, float(model.shrinkage), plain
+        offset = None
+        if plain:
+            unit = at.means[np.flatnonzero(seen)] / at.lengths[seen][:, None]
+            offset = (unit.mean(axis=0) - described[known].mean(axis=0)).astype(np.float32)
         kept = at.kept[self._some][self._shown[number]]
         padded = model.signature_table_.select(model.classes_).padded_rows()
         return FewShotTrial(
@@ -271,6 +275,7 @@ class ClassDraws:
             shrinkage=float(model.shrinkage),
             crowding=float(model.crowding),
             share=float(model.crowding_share),
+            offset=offset,
             left_out=LeftOutClasses(left_out, means[known], rows[known], *spread),
         )
 

@@ -35,7 +35,14 @@ from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels, Rows
+from zskl.estimators._class_means_adapt import (
+    AdaptationSettings,
+    FewShotTrial,
+    KeptAdaptation,
+    OtherModels,
+    Rows,
+    RowsAtHand,
+)
 from zskl.estimators._class_means_fit import (
     Evidence,
     FitCache,
@@ -662,12 +669,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         described, evidence = self._described_directions(question), self._evidence(question)
         return scale_to_unit_length(evidence.add_to(described))
 
-    def _crowding_of(self, directions: Array) -> Array | None:
-        """a·r (rows,)."""
-        if not self.crowding_ or not len(self.kept_rows_):
+    def _crowded(self, directions: Array) -> Array | None:
+        """r (rows,), without its factor."""
+        if not len(self.kept_rows_):
             return None
         cosines = convert_like(self.kept_rows_, directions) @ directions.T
-        return self.crowding_ * fitting.mean_of_largest(cosines, float(self.crowding_share))
+        return fitting.mean_of_largest(cosines, float(self.crowding_share))
+
+    def _crowding_of(self, directions: Array) -> Array | None:
+        """a·r (rows,)."""
+        crowded = self._crowded(directions) if self.crowding_ else None
+        return None if crowded is None else self.crowding_ * crowded
 
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
@@ -1010,20 +1022,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         others: OtherModels | None = None,
     ) -> Self:
         table, mode = teaching.choose_adaptation_table(self, candidates)
-        per_class = X.shape[0] / len(table.classes)
-        entry = teaching.find_adaptation_entry(self.practice_, mode, per_class)
+        hand = self._rows_at_hand(X, table, mode, others)
+        entry = teaching.find_adaptation_entry(self.practice_, mode, hand, X.shape[0], len(table.classes))
+        # Entries of earlier versions know rows per candidate only.
+        per_class = hand.per_class if entry is not None and "batches" in entry else X.shape[0] / len(table.classes)
         how = AdaptationSettings() if entry is None else AdaptationSettings.from_entry(entry, per_class)
+        if entry is None:
+            how = replace(how, kappa=self._adaptation_sharpness(mode, others), crowding=float(self.crowding))
         if balance is not None:
             if check_positive("balance", balance, zero_allowed=True) > 1:
                 raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
             how = replace(how, balance=float(balance))
-        if others is not None and entry is None:
-            how = replace(how, kappa=others.kappa)
-        if X.shape[0] < len(table.classes):
-            raise ValueError(
-                f"X has {X.shape[0]} row(s) for {len(table.classes)} candidate classes: expected at least as many "
-                "unlabelled rows as classes; collect more rows, or name fewer candidates"
-            )
         if not force:
             teaching.check_adaptation_gain(entry, per_class, self.practice_ is not None)
         new = self._copy_for_teaching()
@@ -1034,14 +1043,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         labels, moving = question.labels.tolist(), fitting.find_class_codes(self.classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
+        weighed, sums = convert_like(weights[:, None], described) * described, convert_like(evidence.sums, described)
         found = teaching.run_adaptation(
             new._row_directions(scaled),
-            convert_like(weights[:, None], described) * described,
-            convert_like(evidence.sums, described),
+            weighed,
+            sums,
             question.rows,
             moving,
             how,
             other,
+            new._crowded(scale_to_unit_length(weighed + sums)) if how.crowding else None,
+            new._row_offset(described),
         )
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
         new.adapted_sums_ = found.sums[moving]
@@ -1065,8 +1077,46 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return new
 
     def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
+        """As if the rows were of all classes that have no training rows, and of each as many."""
         table, mode = teaching.choose_adaptation_table(self, candidates)
-        return teaching.find_adaptation_entry(self.practice_, mode, n / len(table.classes))
+        c = len(table.classes)
+        moving = int(np.sum(fitting.find_class_codes(self.classes_, table.classes) < 0))
+        hand = RowsAtHand(n * moving / c, float(moving), moving)
+        return teaching.find_adaptation_entry(self.practice_, mode, hand, n, c)
+
+    def _adaptation_sharpness(self, mode: str, others: OtherModels | None) -> float:
+        """κ, where validation classes chose none."""
+        if others is not None:
+            return others.kappa
+        if self.temperatures_ is None:
+            return AdaptationSettings.kappa
+        return teaching.SHARPER / self.temperatures_["unseen" if mode == "unseen" else "mixed"]
+
+    def _rows_at_hand(self, X: Array, table: SignatureTable, mode: str, others: OtherModels | None) -> RowsAtHand:
+        tried = ((self.practice_ or {}).get("unlabelled") or {}).get(mode) or [{}]
+        kappa = float(tried[0].get("kappa", self._adaptation_sharpness(mode, others)))
+        how = AdaptationSettings(
+            kappa=kappa / teaching.SHARPER, crowding=float(self.crowding), shift=float(tried[0].get("shift", 0.0))
+        )
+        scaled = self._scale_rows(X)
+        question = self._question(scaled, table)
+        moving = fitting.find_class_codes(self.classes_, question.labels) < 0
+        described = self._described_directions(question)
+        u = scale_to_unit_length(self._evidence(question, unlabelled=False).add_to(described))
+        other = None if others is None else others.for_kappa(how.kappa, X, table)
+        crowded = self._crowded(u) if how.crowding else None
+        x = self._row_directions(scaled)
+        logits = teaching.logits_of_rows(x, u, question.rows, moving, how, other, crowded)
+        return RowsAtHand.from_logits(logits, moving)
+
+    def _row_offset(self, like: Array) -> Array | None:
+        """(d,) how far rows lie from descriptions on average, over the seen classes; None where both are centred."""
+        if self.prior_ != "cosine":
+            return None
+        described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.classes_).matrix))
+        described = scale_to_unit_length(described)
+        offset = scale_to_unit_length(self.class_means_).mean(axis=0) - described.mean(axis=0)
+        return convert_like(offset, like)
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
         """What unlabelled rows have taught the model, for another one: a list, because a committee has several."""
@@ -1146,7 +1196,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
         codes = fitting.signature_codes(self.classes_, question)
-        trained = codes >= 0
+        trained, offset = codes >= 0, self._row_offset(np.empty(0, np.float32))
         return FewShotTrial(
             x=to_numpy(self._row_directions(scaled)).astype(np.float32),
             own=own,
@@ -1163,6 +1213,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             crowding=float(self.crowding),
             share=float(self.crowding_share),
             left_out=self._left_out_classes(),
+            offset=None if offset is None else to_numpy(offset),
         )
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:

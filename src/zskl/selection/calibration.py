@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
-from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +21,17 @@ from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
 from zskl.estimators._candidates import calibrate_scores
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores, sum_by_class
+from zskl.estimators._class_means_adapt import (
+    SHARPER,
+    AdaptationSettings,
+    FewShotTrial,
+    Rows,
+    RowsAtHand,
+    TaughtScores,
+    logits_of_rows,
+    sum_by_class,
+)
+from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
@@ -50,12 +59,14 @@ ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-ADAPTATION_WEIGHTS, KAPPAS, ROUNDS = (2.0, 5.0, 10.0, 25.0), (20.0, 40.0, 80.0), (3, 5)
-FEW_ROWS = 5  # of a class
-VALUES = 1 << 23  # features of validation rows that are tried together, at most
-UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
-FRONT = 3  # settings that are tried further
-INDUCTIVE = 2.0  # n₀ of held-out classes without right rows; without wrong ones any number above 0 is the same
+ADAPTATION_WEIGHTS, PROPORTIONS = (3.0, 10.0, 30.0), (0.0, 0.5, 1.0)
+FEW_ROWS = 5  # of a class, to calibrate by
+VALUES = 1 << 20  # features of the rows of one batch, at most
+SIZES = (64, 500)  # of the batches that are tried
+PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
+FEW_CLASSES = 4
+UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
+INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
 _EXAMPLES, _KINDS = 7, 8  # streams of the seed
 
 
@@ -239,11 +250,10 @@ def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     shrinkage = tried if first is None else (float(first["shrinkage"]),)
     others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
     examples = {str(k): found for k, found in others.items() if found is not None}
-    densities = _row_densities(trials)
     return {
         "examples": examples,
         "wrong_weight": _choose_wrong_weight(some),
-        "unlabelled": {"unseen": list(map(_best_zero_shot, densities)), "all": list(map(_best_generalised, densities))},
+        "unlabelled": {mode: _try_batches(some, mode) for mode in ("unseen", "all")},
     }
 
 
@@ -332,105 +342,106 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial]) -> float:
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against])))) if accuracies[0.0] else 0.0
 
 
-# Unlabelled rows that come later may be few, of some classes more than of others, and of some not at all. So settings
-# are judged by the mean gain over three kinds of validation rows: as they are, uneven, and without half of the held-out
-# classes; and again with few rows of each class. More than a few rounds, and balance, bring more where everything is
-# even, and do harm where it is not.
+# Unlabelled rows that come later may be few, of some classes more than of others, and of many classes not at all. So
+# each setting is tried on many simulated batches, drawn from validation rows: few and many rows, of few, some and all
+# of the held-out classes, evenly and unevenly. All are stored: those that are like the rows at hand then decide.
 
 
-def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """From rows of held-out classes alone, the settings with the best mean gain in accuracy over the kinds of rows."""
-    parts = [trial.select_held_out() for trial in trials]
-    kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
-    before = [
-        {name: _measure_few_shot_accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()}
-        for fold in kinds
-    ]
-
-    @cache
-    def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
-        found = []
-        for fold, old in zip(kinds, before, strict=True):
-            turned = [_whiten_few_shot_trial(fold[name], how) for name in names]
-            after = [_measure_few_shot_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
-            found.append(np.mean([new - old[name] for new, name in zip(after, names, strict=True)]))
-        return np.array(found)
-
-    options = [
-        AdaptationSettings(weight=weight, kappa=kappa, rounds=min(ROUNDS))
-        for weight, kappa in product(ADAPTATION_WEIGHTS, KAPPAS)
-    ]
-    front = _try_front(options, _shrinkage_values(parts), lambda how: gains(how, ("even",)))
-    longer, all_kinds = [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], tuple(kinds[0])
-    how = _sort_adaptation_options(longer, lambda how: gains(how, all_kinds))[0]
-    scored = []
-    for trial, part in zip(trials, parts, strict=True):
-        sums = np.zeros((len(trial.seen), trial.x.shape[1]), np.float32)
-        sums[trial.new] = _whiten_few_shot_trial(part, how).adapt(how).sums
-        scored.append(
-            (_whiten_few_shot_trial(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen)
+def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, Any]]:
+    """An entry for each setting: the gain in each batch, and what calibrates the model afterwards."""
+    generalised = mode == "all"
+    parts = trials if generalised else [trial.select_held_out() for trial in trials]
+    thin = [thin_rows(trial, FEW_ROWS) for trial in trials]
+    plain = fit_calibration(
+        [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in thin], rough=True
+    )
+    sharpness = 1 / plain["temperatures"]["mixed" if generalised else "unseen"]
+    shift = float(plain["calibration"]) if generalised else 0.0
+    first = AdaptationSettings(kappa=SHARPER * sharpness, shift=shift, crowding=trials[0].crowding)
+    batches = [(fold, batch) for fold, part in enumerate(parts) for batch in _draw_batches(part, fold)]
+    if not batches:
+        return []
+    hands = [_measure_hand(batch, replace(first, kappa=sharpness)) for _, batch in batches]
+    before = _measure_batches([(batch, batch.scores(INDUCTIVE, batch.crowding)) for _, batch in batches], generalised)
+    entries = []
+    for weight, proportion in product(ADAPTATION_WEIGHTS, PROPORTIONS):
+        how = replace(first, weight=weight, proportion=proportion)
+        # Of each fold the last batch, with many rows of all classes, calibrates the model.
+        sums = [batch.adapt(how).sums for _, batch in batches]
+        last = {fold: added for (fold, _), added in zip(batches, sums, strict=True)}
+        scored = []
+        for fold, added in last.items():
+            all_sums = added
+            if not generalised:
+                all_sums = np.zeros((len(thin[fold].seen), added.shape[1]), np.float32)
+                all_sums[thin[fold].new] = added
+            one = thin[fold]
+            scored.append((one.scores(how.weight, how.crowding, all_sums), one.own, one.seen))
+        taught = [
+            (batch, batch.scores(how.weight, how.crowding, added))
+            for (_, batch), added in zip(batches, sums, strict=True)
+        ]
+        gains = _measure_batches(taught, generalised) - before
+        entries.append(
+            {
+                **asdict(how),
+                "batches": [
+                    [float(hand.rows), float(hand.present), hand.classes, float(gain)]
+                    for hand, gain in zip(hands, gains, strict=True)
+                ],
+                "per_class": float(max(hand.per_class for hand in hands)),
+                "gain": float(gains.mean()),
+                "spread": float(gains.std()),
+                "least": float(gains.min()),
+                **fit_calibration(scored, rough=True),
+            }
         )
-    rows = [len(trial.new_rows) / len(trial.new) for trial in trials]
-    return _describe_adaptation(rows, how, gains(how, all_kinds), scored)
+    return entries
 
 
-def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """From rows of all classes, settings with the best H. While rows are shared out, seen classes are calibrated."""
-    plain = [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in trials]
-    constant, before = best_constant([row_margins(*one) for one in plain])
-    options = [
-        AdaptationSettings(weight, kappa, balance, min(ROUNDS), constant, trials[0].crowding)
-        for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
-    ]
+def _draw_batches(part: FewShotTrial, fold: int) -> list[FewShotTrial]:
+    """Batches of a fold's validation rows, the last with many rows of all classes.
 
-    def score(how: AdaptationSettings) -> list[Scored]:
-        turned = [_whiten_few_shot_trial(trial, how) for trial in trials]
-        return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
-
-    @cache
-    def gains(how: AdaptationSettings) -> Figures:
-        return best_constant([row_margins(*one) for one in score(how)])[1] - before
-
-    how = _try_front(options, _shrinkage_values(trials), gains)[0]
-    return _describe_adaptation([len(trial.own) / len(trial.seen) for trial in trials], how, gains(how), score(how))
-
-
-def _describe_adaptation(
-    rows: Sequence[float], how: AdaptationSettings, gains: Figures, scored: Sequence[Scored]
-) -> dict[str, Any]:
-    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
-    figures = {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}
-    return {"per_class": float(np.mean(rows)), **asdict(how), **figures, **fit_calibration(scored, rough=True)}
+    Where seen classes are among the candidates, all of them are there, and half of the rows are theirs.
+    """
+    draw, new = make_generator(0, _KINDS, fold), part.new
+    there = [column for column in new if np.any(part.own == column)]
+    most = max(1, VALUES // part.x.shape[1])
+    found = []
+    for size, presence, uneven in product(SIZES, PRESENCES, (True, False)):
+        few = int(draw.integers(2, FEW_CLASSES + 1)) if presence == 0 else round(presence * len(there))
+        columns = draw.permutation(there)[: max(2, few)]
+        shares = draw.dirichlet(np.full(len(columns), UNEVEN)) if uneven else np.full(len(columns), 1 / len(columns))
+        rows = [_draw_rows(part, draw, columns, draw.multinomial(min(size, most), shares))]
+        seen = np.flatnonzero(part.seen)
+        if len(seen):
+            rows.append(_draw_rows(part, draw, seen, draw.multinomial(len(rows[0]), np.full(len(seen), 1 / len(seen)))))
+        chosen = np.sort(np.concatenate(rows))
+        if len(chosen) and (not len(seen) or len(rows[1])):
+            found.append(part.select_rows(chosen))
+    return found
 
 
-def _measure_few_shot_accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
-    return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
+def _draw_rows(
+    part: FewShotTrial, draw: np.random.Generator, columns: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """So many rows of each class, or all that there are."""
+    pairs = zip(columns, counts, strict=True)
+    return np.concatenate([draw.permutation(np.flatnonzero(part.own == column))[:count] for column, count in pairs])
 
 
-def _whiten_few_shot_trial(trial: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
-    return trial.with_shrinkage(trial.shrinkage if how.shrinkage is None else how.shrinkage)
+def _measure_hand(batch: FewShotTrial, how: AdaptationSettings) -> RowsAtHand:
+    u = scale_to_unit_length(batch.description_weights(INDUCTIVE)[:, None] * batch.described + batch.known)
+    other = None if batch.other is None else np.float32(how.kappa) * batch.other
+    moving = ~batch.seen
+    return RowsAtHand.from_logits(logits_of_rows(batch.x, u, batch.rows, moving, how, other, batch.crowded), moving)
 
 
-def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
-    """Rows of a fold's held-out classes: as they are, unevenly many of each class, and of half of the classes."""
-    draw, c = make_generator(0, _KINDS, fold), len(part.seen)
-    rank = draw.permutation(c)
-    uneven = draw.random(len(part.own)) < np.exp(-UNEVEN * rank / c)[part.own]
-    half = (rank < c / 2)[part.own]
-    kinds = {"uneven": uneven, "half": half}
-    return {"even": part} | {name: part.select_rows(np.flatnonzero(rows)) for name, rows in kinds.items() if rows.any()}
-
-
-def _row_densities(trials: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
-    """The validation rows with few rows of a class, and with as many as there are or as fit."""
-    most = min(int(np.bincount(trial.own).max()) for trial in trials)
-    fitting = []
-    for trial in trials:
-        counts, rows = np.bincount(trial.own, minlength=len(trial.seen)), VALUES // trial.x.shape[1]
-        fitting.append(max((few for few in counts.tolist() if np.minimum(counts, few).sum() <= rows), default=1))
-    many = max(1, min(fitting))
-    limits = (FEW_ROWS, many) if min(most, many) > 2 * FEW_ROWS else (many,)
-    return [[thin_rows(trial, limit) for trial in trials] for limit in limits]
+def _measure_batches(scored: Sequence[tuple[FewShotTrial, Rows]], generalised: bool) -> Figures:
+    """The accuracy of each batch by rows, or its H with the constant that is best for all batches."""
+    if generalised:
+        return best_constant([row_margins(scores, batch.own, batch.seen) for batch, scores in scored])[1]
+    return np.array([np.mean(scores.argmax(axis=1) == batch.own) for batch, scores in scored])
 
 
 def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
@@ -449,22 +460,3 @@ def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
     own = trials[0].shrinkage
     return (own,) if float(np.ptp(trials[0].eigenvalues)) == 0.0 else (own, own / 2, own / 4)
-
-
-def _try_front(
-    options: Sequence[AdaptationSettings], shrinkages: Sequence[float], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """The options that are best at the middle shrinkage, tried at the others too: the best of these."""
-    middle, *others = sorted(shrinkages, key=lambda one: abs(one - shrinkages[len(shrinkages) // 2]))
-    tried = _sort_adaptation_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
-    return _sort_adaptation_options(
-        [*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains
-    )[:FRONT]
-
-
-def _sort_adaptation_options(
-    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """Best first."""
-    means = np.array([gains(option).mean() for option in options])
-    return [options[place] for place in np.argsort(-means, kind="stable")]
