@@ -19,11 +19,12 @@ from zskl._validation import check_count, check_option
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.experiments import record
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
 from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
-from zskl.selection import Choice, Search
+from zskl.selection import Choice, Fold, Search
 from zskl.selection.class_folds import check_seen
 from zskl.selection.search_results import SCORINGS
 from zskl.training.solver import Progress
@@ -229,12 +230,12 @@ def _fit_models(
         clock.lap("fit")
         if not unit.calibrate:
             return estimator, None, record.Tuning()
-        selection.calibrate(estimator, X, y, table, selection.folds(data), engine)
+        selection.calibrate(estimator, X, y, table, _choose_folds(unit, data), engine)
         clock.lap("calibrate")
         return estimator, estimator, record.Tuning()
 
-    folds = selection.folds(data)
-    if unit.scoring != "zsl":
+    folds = _choose_folds(unit, data)
+    if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
     search = selection.search(
         *(estimator, X, y, table, unit.grids, folds, engine, report_search, unit.bounds),
@@ -257,6 +258,12 @@ def _fit_models(
     clock.lap("fit")
     plain, calibrated = next(iter(models.values())), list(models.values())[-1]
     return plain, calibrated if unit.calibrate else None, _describe_tuning(unit, search, choices)
+
+
+def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
+    """Those of the dataset; None for class means, which draw classes many times from one fit, except in fixed tables."""
+    drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
+    return None if drawn else selection.folds(data)
 
 
 def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
