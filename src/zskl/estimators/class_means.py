@@ -42,6 +42,7 @@ from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
 from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
+from zskl.signatures.strength import find_weak_descriptions
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
 from zskl.training.solver import DivergenceError
@@ -288,7 +289,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
             training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
             self._sums, self._signatures = self._sum_training(training, self.crowding > 0), signatures
             self._fit_from_sums()
+            self._warn_about_weak_descriptions()
         return self
+
+    def _warn_about_weak_descriptions(self) -> None:
+        if not self.described_:
+            return
+        seen, sums = self.signature_table_.select(self.classes_), self._sums
+        owners = np.searchsorted(self.classes_, seen.labels)
+        found = find_weak_descriptions(self.signature_scaling_.apply(seen.matrix), owners, sums.means)
+        if found:
+            log.warning(found)
 
     def partial_fit(
         self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None
