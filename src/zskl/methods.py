@@ -152,7 +152,8 @@ KERNEL_BOUNDS = {
     "learning_rate": (1e-5, 1e-2),
     "epochs": (1, 16),
 }
-CLASS_MEANS = add_standardized(
+# A committee fits its members again on each fold, so the grid of class means is smaller there.
+MEMBER_MEANS = add_standardized(
     {
         "kernel": ("gaussian", "linear"),
         "bandwidth": (1.0, 4.0),
@@ -165,6 +166,16 @@ CLASS_MEANS = add_standardized(
     },
     {"bandwidth": (4.0,), "noise": (0.1,), "prior": ("zero",)},
 )
+CLASS_MEANS = {
+    "signature_scaling": ("center-l2", "standardize-l2"),
+    "kernel": ("gaussian", "linear"),
+    "bandwidth": (0.5, 1.0, 2.0),
+    "noise": (0.03, 0.1, 0.3),
+    "shrinkage": (0.1, 0.3, 0.5, 0.7, 0.9),
+    "crowding": (0.0, 0.15, 0.3),
+    "description_weight": (2.0, 10.0, 50.0),
+    "prior": ("zero", "identity", "cosine"),
+}
 CLASS_MEANS_BOUNDS = {
     "bandwidth": (0.25, 16.0),
     "noise": (0.003, 1.0),
@@ -213,7 +224,7 @@ METHODS: Mapping[str, Method] = {
         Committee,
         "Committee of class-means and gaussian-softmax (ours)",
         {},
-        nest_grids({"means": CLASS_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
+        nest_grids({"means": MEMBER_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
         {
             **prefix_settings("means", CLASS_MEANS_BOUNDS),
             **prefix_settings("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX)),

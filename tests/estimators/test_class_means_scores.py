@@ -102,7 +102,7 @@ def slow_parts(model, x, label, row):
     unit_row = unit_row / np.linalg.norm(unit_row)
     y = model.signature_scaling_.apply(row[None])[0]
     seen = table.select(model.classes_)
-    by_class = model.kernel == "gaussian" and model.prior != "cosine"
+    by_class = model.kernel == "gaussian" and model.prior_ != "cosine"
     parts, vectors = {}, {}
     for one, owner, weights in zip(
         model.signature_scaling_.apply(seen.matrix), seen.labels.tolist(), model.regression_.astype(float), strict=True
@@ -113,7 +113,7 @@ def slow_parts(model, x, label, row):
         else:
             for m in range(len(y)):
                 vectors[m] = vectors.get(m, 0) + y[m] * one[m] * weights
-    if model.prior != "zero":
+    if model.prior_ != "zero":
         own = model.feature_scaling_.apply(row[None])[0] - model.signature_center_
         for m in range(len(own)):
             name = "the description itself" if by_class else m
@@ -178,7 +178,7 @@ def test_contributions_and_terms_match_slow_sums(toy, sort):
     for x, row, one in zip(X, scores, found, strict=True):
         assert abs(one.contributions.sum() + one.offset - one.difference) <= EXACT
         assert one.difference == pytest.approx(row[labels.index(one.label)] - row[labels.index(one.against)], abs=EXACT)
-        assert (one.likeness is None) == (model.kernel == "linear" or model.prior == "cosine")
+        assert (one.likeness is None) == (model.kernel == "linear" or model.prior_ == "cosine")
         if one.likeness is not None and "several" in sort:
             continue  # which signature is compared shows in values of attributes only
         by_attribute = one.likeness is None

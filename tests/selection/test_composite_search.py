@@ -25,7 +25,7 @@ from zskl import (
     selection,
 )
 from zskl.estimators._class_means_adapt import nearest_example_entry
-from zskl.methods import build, find, split_grid
+from zskl.methods import MEMBER_MEANS, build, find, split_grid
 from zskl.selection.class_folds import is_pipeline, prepare_fold_data, transform_folds
 from zskl.selection.composite_search import divide_grid
 from zskl.selection.tuning import default_grid_of
@@ -155,7 +155,7 @@ def test_the_default_grid_is_that_of_its_members():
     own, grids = divide_grid(find("means-softmax").grid, build("means-softmax"))
     assert own == {}
     assert grids == {
-        "means": [*split_grid(find("class-means").grid)],
+        "means": [*split_grid(MEMBER_MEANS)],
         "softmax": [*split_grid(find("gaussian-softmax").grid)],
     }
     same = build("means-softmax").named_members.softmax.get_params()

@@ -368,7 +368,7 @@ class SlowClassMeans:
         S = sum(np.outer(z - mu[c], z - mu[c]) for z, c in zip(Z, y.tolist(), strict=True)) / len(Z)
         S = np.diag(np.diag(S)) if diagonal else S
         S_rho = (1 - model.shrinkage) * S + model.shrinkage * np.trace(S) / d * np.eye(d)
-        plain = model.prior == "cosine"
+        plain = model.prior_ == "cosine"
         self.whitening = np.eye(d) / np.sqrt(np.trace(S) / d) if plain else np.linalg.inv(np.real(sqrtm(S_rho)))
         self.g = np.zeros(d) if plain else np.mean([mu[c] for c in self.classes], axis=0)
         self.M = {c: self.whitening @ (mu[c] - self.g) for c in self.classes}
@@ -382,7 +382,7 @@ class SlowClassMeans:
         K = np.array([[self.k(a, b) for _, b in self.Y] for _, a in self.Y])
         if not plain:
             self.inverse = np.linalg.inv(K + model.noise * np.eye(len(K)))
-        if model.prior != "zero":
+        if model.prior_ != "zero":
             self.signature_mean = np.mean(
                 [np.mean([self.scale(row) for row in table[c]], axis=0) for c in self.classes], axis=0
             )
@@ -411,16 +411,16 @@ class SlowClassMeans:
 
     def m(self, row):
         """The direction that one signature says."""
-        if self.s.prior == "cosine":
+        if self.s.prior_ == "cosine":
             return unit(self.shared(row))
         k = np.array([self.k(self.described(row), b) for _, b in self.Y])
-        if self.s.prior == "identity":
+        if self.s.prior_ == "identity":
             return unit(self.slope * self.shared(row) + k @ self.inverse @ self.rest)
         return unit(k @ self.inverse @ np.array([unit(self.M[c]) for c, _ in self.Y]))
 
     def direction(self, c, row, weight=None, rows=()):
         """u: the description, the training rows, and further rows x̂."""
-        weight = weight if weight is not None else self.s.description_weight if c in self.classes else 2.0
+        weight = weight if weight is not None else self.s.description_weight_ if c in self.classes else 2.0
         return unit(weight * self.m(row) + self.sums.get(c, 0.0) + sum(rows, np.zeros(len(self.g))))
 
     def crowding(self, u):

@@ -325,17 +325,22 @@ def expect(
     if found.note:
         note(found.note)
     say(f"{loaded.name}: expected zero-shot accuracy {_percent(found.zero_shot)} ({held_out}; {chance})")
+    say(f"the default setting: {_percent(found.default)}; tuned − default {_points(found.zero_shot - found.default)}")
     if found.harmonic is not None:
         say(f"expected H, with trained classes among the candidates, calibrated: {_percent(found.harmonic)}")
     table = Table("without", "attributes", "zero-shot", "loss", box=box.SIMPLE)
     for column in table.columns[1:]:
         column.justify = "right"
     for group in found.groups[:top]:
-        loss = f"{100 * group.loss.mean:+.1f} ± {100 * group.loss.spread:.1f}"
-        table.add_row(escape(group.name), str(group.attributes), f"{100 * group.without.mean:.1f}", loss)
+        without = f"{100 * group.without.mean:.1f}"
+        table.add_row(escape(group.name), str(group.attributes), without, _points(group.loss))
     show_table(table)
     if len(found.groups) > top:
         mention(f"{len(found.groups) - top} more; --top shows them")
+
+
+def _points(figure: Figure) -> str:
+    return f"{100 * figure.mean:+.1f} ± {100 * figure.spread:.1f}"
 
 
 def _percent(figure: Figure) -> str:

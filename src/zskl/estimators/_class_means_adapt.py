@@ -1,10 +1,14 @@
 """What a fitted model of class means learns later: from labelled examples and from unlabelled rows.
 
-An unlabelled row counts for a class as far as the model believes that it is of that class:
+An unlabelled row counts for a class as far as the model believes that it is of that class. What it believed at first
+stays in its logits l⁰ through all rounds, and classes that seem to have few of the rows get fewer still:
 
-    q = softmax over the candidates of κ·score,   u_c = unit(base_c + Σᵢ q_ic x̂ᵢ),   and again, a few times
+    l⁰ = κ(score − shift of seen classes),   l = (1 − t) l⁰ + t κ(x̂·u_c − a·r_c),   π_c = mean of q_ic
+    q_ic ∝ π_c^p exp(l_ic),   v_c = Σᵢ q²_ic / Σᵢ q_ic,   u_c = unit(base_c + v_c Σᵢ q_ic (x̂ᵢ − o)),   and again
 
-Only classes without training rows move. Optionally q is balanced: classes with much mass give some of it away.
+v_c is near 1 where a class has rows of its own, and small where its mass is crumbs of rows of others. o is the gap
+between rows and descriptions that are compared as they are, else 0. Only classes without training rows move.
+Optionally q is balanced instead: classes with much mass give some of it away.
 """
 
 from __future__ import annotations
@@ -22,7 +26,13 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows,
 from zskl._validation import check_option, list_values
 from zskl.estimators import _candidates
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
-from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
+from zskl.estimators._class_means_fit import (
+    LeftOutClasses,
+    mean_of_largest,
+    scale_to_unit_length,
+    sum_directions,
+    whitening_ratio,
+)
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
 
@@ -35,7 +45,15 @@ FULL_ROUNDS, PARTIAL_ROUNDS = 10, 3  # that balance rows and classes: fully, and
 STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
 TINY = 1e-30
 LEAST_GAIN = 0.02  # that validation classes must promise
+MOST_LOSS = 0.01  # in any of the batches that are like the rows at hand
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
+REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 10
+LIKE = 0.5  # how far batches are alike: the width of a Gaussian over logarithms of rows per class and of presence
+PRESENCE = 1.5  # what a logarithm of presence counts beside one of rows per class
+HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is no warning
+FIRST_ROUNDS, LATER_ROUNDS = 10, 4  # in which the shares π of the classes are found
+SHARPER = 2.0  # κ in units of 1/T, the sharpness of calibrated probabilities
+LEAST_SHARE = 1e-4  # of an equal share: a class that is ruled out can come back
 SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
 
 Rows = NDArray[np.float32]
@@ -141,6 +159,48 @@ def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict
     return tried.get(nearest)
 
 
+def weigh_description(entry: dict[str, Any] | None, worth: float) -> float:
+    """n₀ of a class with examples, from what training classes say and the factor that validation classes chose."""
+    if entry is None:
+        return worth
+    # Earlier versions chose the weight itself.
+    return float(entry["weight"]) if "weight" in entry else float(entry["factor"]) * worth
+
+
+def are_examples_refined(practice: dict[str, Any] | None) -> bool:
+    """Whether examples are told apart; earlier versions, which chose a weight, calibrated without that."""
+    return not any("weight" in entry for entry in ((practice or {}).get("examples") or {}).values())
+
+
+def refine_examples(base: Rows, x: Rows, own: NDArray[np.int64], rows: NumPyArray) -> Rows:
+    """(c, d) what examples x̂ (n, d) of the classes `own` (n,) add beyond their sum, to be told apart from each other.
+
+    Some steps of softmax regression from the directions v = `base` (R, d); `rows` (c, m) are those of each class:
+
+        u = unit(v + ‖v‖ E),   q = softmax(κ x̂·u),   E_c += step · Σᵢ (1 − 1/k_i)(t_ic − q_ic) x̂ᵢ
+
+    k_i is the number of examples of the class of i: a lone example is all that its class has, and it fits itself.
+    """
+    found: Rows = np.zeros((len(rows), base.shape[1]), np.float32)
+    counts = np.bincount(own, minlength=len(rows))
+    weights = (1 - 1 / counts[own]).astype(np.float32)[:, None]
+    if not weights.any():
+        return found
+    length = np.linalg.norm(base, axis=1)
+    length = np.where(length > 0, length, np.float32(1)).astype(np.float32)
+    start = base / length[:, None]
+    owner = np.zeros(len(base), dtype=np.int64)
+    owner[rows.ravel()] = np.repeat(np.arange(len(rows)), rows.shape[1])
+    target = (own[:, None] == np.arange(len(rows))).astype(np.float32)
+    for _ in range(REFINING_ROUNDS):
+        u = scale_to_unit_length(start + found[owner])
+        q = softmax(np.float32(REFINING_KAPPA) * best_row_scores(x @ u.T, rows))
+        found += np.float32(REFINING_STEP) * ((weights * (target - q)).T @ x)
+    # Of a class with several signatures all rows take up the same.
+    found *= length[rows].mean(axis=1)[:, None]
+    return found
+
+
 def interpolate_calibration(
     before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
 ) -> tuple[float, dict[str, float] | None]:
@@ -172,19 +232,46 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    weight: float = 5.0  # n₀, what a description is worth in rows
+    weight: float = 10.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
     balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
-    rounds: int = 5
+    rounds: int = 4
     shift: float = 0.0  # subtracted from the scores of seen classes
-    crowding: float = 0.0  # what the adapted model subtracts; while it adapts, nothing
+    crowding: float = 0.0  # a, what the adapted model subtracts, and its logits while it adapts
     shrinkage: float | None = None  # None: that of the model
     count: float = 1.0  # what a row counts: less where there are more rows than validation classes had
+    proportion: float = 0.5  # p, how far the shares of the classes count
+    turn: float = 0.5  # t, what the newest logits count beside the first
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:
         chosen = cls(**{name: entry[name] for name in cls.__dataclass_fields__ if name in entry})
         return replace(chosen, count=min(1.0, entry["per_class"] / per_class))
+
+
+@dataclass(frozen=True)
+class RowsAtHand:
+    """What decides whether unlabelled rows help: how many there are, and of how many classes they seem to be."""
+
+    rows: float  # those that seem to be of classes without training rows
+    present: float  # how many of these classes there seem to be
+    classes: int  # how many there are
+
+    @property
+    def per_class(self) -> float:
+        return self.rows / self.present
+
+    @property
+    def place(self) -> NDArray[np.float64]:
+        return np.log([self.per_class, (self.present / self.classes) ** PRESENCE])
+
+    @classmethod
+    def from_logits(cls, logits: Array, moving: NDArray[np.bool_]) -> RowsAtHand:
+        """`present` is exp of the entropy of the masses of the `moving` classes."""
+        masses = to_numpy(namespace(logits).sum(softmax(logits), axis=0)).astype(np.float64)[moving]
+        shares = masses / max(masses.sum(), TINY)
+        present = float(np.exp(-(shares * np.log(np.maximum(shares, TINY))).sum()))
+        return cls(float(max(masses.sum(), TINY)), max(present, 1.0), int(moving.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,15 +324,41 @@ def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tup
     return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
-def find_adaptation_entry(practice: dict[str, Any] | None, mode: str, per_class: float) -> dict[str, Any] | None:
-    """What validation classes say about so many unlabelled rows for each candidate; None where nobody has tried."""
+def find_adaptation_entry(
+    practice: dict[str, Any] | None, mode: str, hand: RowsAtHand, n: int, classes: int
+) -> dict[str, Any] | None:
+    """What validation classes say about such rows, n of them for so many candidates; None where nobody has tried.
+
+    Of several settings those with the highest gain above its spread.
+    """
     tried = ((practice or {}).get("unlabelled") or {}).get(mode) or []
-    enough = [entry for entry in tried if entry["per_class"] <= FEWER_ROWS * per_class]
-    return max(enough, key=lambda entry: float(entry["per_class"]), default=None)
+    found = [judge_entry(entry, hand) for entry in tried if "batches" in entry]
+    known = [entry for entry in found if entry is not None]
+    if known:
+        return max(known, key=lambda entry: float(entry["gain"] - entry["spread"]))
+    # Entries of earlier versions hold one number of rows per candidate and one gain.
+    plain = [entry for entry in tried if "batches" not in entry and entry["per_class"] <= FEWER_ROWS * n / classes]
+    return max(plain, key=lambda entry: float(entry["per_class"]), default=None)
+
+
+def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | None:
+    """The entry with its gain, the spread of it and the least in simulated batches that are like the rows at hand."""
+    batches, gains = [RowsAtHand(*one[:3]) for one in entry["batches"]], np.array([one[3] for one in entry["batches"]])
+    densities = np.array([one.per_class for one in batches])
+    if hand.per_class * FEWER_ROWS < densities.min():
+        return None
+    # More rows than anybody tried count less, as if they were as many.
+    mine = replace(hand, rows=min(hand.per_class, float(densities.max())) * hand.present)
+    distances = np.sum((np.array([one.place for one in batches]) - mine.place) ** 2, axis=1)
+    weights = np.exp((distances.min() - distances) / (2 * LIKE**2))
+    gain = float(np.average(gains, weights=weights))
+    spread = float(np.sqrt(np.average((gains - gain) ** 2, weights=weights)))
+    least = float(gains[weights > HARDLY_LIKE].min())
+    return {**entry, "gain": gain, "spread": spread, "least": least, "per_class": float(densities.max())}
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
-    return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
+    return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > -MOST_LOSS)
 
 
 def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
@@ -259,8 +372,8 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
     if not is_clear_gain(entry):
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
-            f"unlabelled rows, {100 * entry['least']:+.1f} in the worst fold: expected {100 * LEAST_GAIN:.0f} points "
-            "and a gain in each fold, so the model stays as it is; use force=True to adapt all the same"
+            f"unlabelled rows, {100 * entry['least']:+.1f} at worst: expected {100 * LEAST_GAIN:.0f} points and "
+            f"nowhere a loss of {100 * MOST_LOSS:.0f}, so the model stays as it is; use force=True to adapt all the same"
         )
 
 
@@ -276,6 +389,19 @@ def balance_columns(q: Array, part: float) -> Array:
     return q
 
 
+def weigh_by_shares(logits: Array, shares: Array, proportion: float, rounds: int) -> tuple[Array, Array]:
+    """(n, c) and (c,): the softmax of logits + p log π, with shares π of the classes that agree with it."""
+    xp = namespace(logits)
+    e = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
+    q = e / xp.sum(e, axis=1, keepdims=True)
+    for _ in range(rounds if proportion else 0):
+        q = e * shares**proportion
+        q = q / (xp.sum(q, axis=1, keepdims=True) + TINY)
+        shares = xp.sum(q, axis=0).clip(min=LEAST_SHARE * len(q) / q.shape[1])
+        shares = shares / xp.sum(shares)
+    return q, shares
+
+
 def run_adaptation(
     x: Array,
     described: Array,
@@ -284,44 +410,76 @@ def run_adaptation(
     moving: NDArray[np.bool_],
     how: AdaptationSettings,
     other: Array | None = None,
+    crowded: Array | None = None,
+    offset: Array | None = None,
 ) -> AdaptationResult:
     """Run the rounds on rows x̂ (n, d): `described` n₀ m̂ and `known` sums of labelled rows are (R, d).
 
     `rows` (c, m) are the signature rows of each class; only classes in `moving` (c,) take rows up. From scores of the
-    others `shift` is subtracted. `other` (n, c) are logits of other models, which are added.
+    others `shift` is subtracted, from all scores the `crowded` (R,) places of the first directions. `other` (n, c) are
+    logits of other models, which are added. `offset` (d,) is taken from rows before they are added up.
     """
     xp = namespace(x)
-    free, still = np.flatnonzero(moving), np.flatnonzero(~moving)
+    free = np.flatnonzero(moving)
     mine = np.unique(rows[free])  # signature rows that move
     # Of a class with several signatures each has its own direction, and all take up the same rows.
     owner = np.zeros(described.shape[0], dtype=np.int64)
     owner[rows[free].ravel()] = np.repeat(np.arange(len(free)), rows.shape[1])
-    places, columns = convert_like(owner[mine], x, "int64"), np.searchsorted(mine, rows[free])
-    base = (described + known)[convert_like(mine, x, "int64")]
-    fixed = x[:, :0]  # logits of the classes whose directions stay
-    if len(still):
-        staying = np.unique(rows[still])
-        u = scale_to_unit_length(described + known)[convert_like(staying, x, "int64")]
-        fixed = how.kappa * (best_row_scores(x @ u.T, np.searchsorted(staying, rows[still])) - how.shift)
-    extra = None
-    if other is not None:
-        extra = other[:, convert_like(free, x, "int64")]
-        fixed = fixed + other[:, convert_like(still, x, "int64")]
-    u, turned, done = scale_to_unit_length(base), 1.0, 0
+    chosen, places = convert_like(mine, x, "int64"), convert_like(owner[mine], x, "int64")
+    columns = np.searchsorted(mine, rows[free])
+    base, u = (described + known)[chosen], scale_to_unit_length(described + known)
+    first = logits_of_rows(x, u, rows, moving, how, other, crowded)
+    c = first.shape[1]
+    place = convert_like(free, x, "int64")
+    close = 0.0 if crowded is None else how.crowding * crowded[chosen]
+    shares, logits = xp.ones_like(first[0]) / c, first
+    u, turned, done = u[chosen], 1.0, 0
     q = found = x[:, :0]
     while done < how.rounds and turned >= STILL:
         done += 1
-        logits = how.kappa * best_row_scores(x @ u.T, columns)
-        logits = logits if extra is None else logits + extra
-        q = softmax(xp.concat([logits, fixed], axis=1) if len(still) else logits)[:, : len(free)]
-        q = balance_columns(q, how.balance) if how.balance else q
-        found = how.count * (q.T @ x)
+        if how.balance:
+            q = balance_columns(softmax(logits)[:, place], how.balance)
+        else:
+            q, shares = weigh_by_shares(logits, shares, how.proportion, FIRST_ROUNDS if done == 1 else LATER_ROUNDS)
+            q = q[:, place]
+        masses = xp.sum(q, axis=0)
+        sure = xp.sum(q * q, axis=0) / masses.clip(min=TINY)
+        found = q.T @ x if offset is None else q.T @ x - masses[:, None] * offset
+        found = how.count * sure[:, None] * found
         new = scale_to_unit_length(base + found[places])
         turned = float(xp.max(1 - xp.sum(new * u, axis=1)))
         u = new
-    sums, masses = np.zeros((len(rows), x.shape[1]), np.float32), np.zeros(len(rows))
-    sums[free], masses[free] = to_numpy(found), to_numpy(xp.sum(q, axis=0))
-    return AdaptationResult(sums, masses, done, turned)
+        newest = how.kappa * best_row_scores(x @ u.T - close, columns)
+        newest = newest if other is None else newest + other[:, place]
+        logits = first + 0.0  # seen classes keep their first logits
+        logits[:, place] = (1 - how.turn) * first[:, place] + how.turn * newest
+    sums, all_masses = np.zeros((len(rows), x.shape[1]), np.float32), np.zeros(len(rows))
+    sums[free], all_masses[free] = to_numpy(found), to_numpy(xp.sum(q, axis=0))
+    return AdaptationResult(sums, all_masses, done, turned)
+
+
+def logits_of_rows(
+    x: Array,
+    directions: Array,
+    rows: NumPyArray,
+    moving: NDArray[np.bool_],
+    how: AdaptationSettings,
+    other: Array | None = None,
+    crowded: Array | None = None,
+) -> Array:
+    """(n, c) κ·score of rows x̂ before anything moves; for the rest see `run_adaptation`."""
+    scores = x @ directions.T
+    scores = scores if crowded is None else scores - how.crowding * crowded
+    shift = convert_like(np.where(moving, 0.0, how.shift), x)
+    logits = how.kappa * (best_row_scores(scores, rows) - shift)
+    return logits if other is None else logits + other
+
+
+def sum_by_class(x: Rows, columns: NDArray[np.int64], classes: int) -> Rows:
+    """(c, d) the sums of rows (n, d) by the classes (n,) that they are counted for."""
+    member = np.zeros((classes, len(columns)), np.float32)
+    member[columns, np.arange(len(columns))] = 1
+    return member @ x
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +500,9 @@ class FewShotTrial:
     shrinkage: float
     crowding: float
     share: float
+    left_out: LeftOutClasses  # of the fold's model
     other: Rows | None = None  # (n, c) what other models add to the scores
+    offset: Rows | None = None  # (d,) between rows and descriptions that are compared as they are
     _by_shrinkage: dict[float, FewShotTrial] = field(default_factory=dict, init=False)  # not that of `replace`
 
     def with_shrinkage(self, shrinkage: float) -> FewShotTrial:
@@ -388,13 +548,28 @@ class FewShotTrial:
     def _kept_products(self) -> tuple[Rows, Rows]:
         return self.kept @ self.described.T, self.kept @ self.known.T
 
-    def description_weights(self, weight: float, by_certainty: bool = False) -> Rows:
-        """(R,) n₀: `weight` for held-out classes, times the certainty of their descriptions if `by_certainty`."""
-        new = weight * self.certainty if by_certainty else weight
+    def description_weights(self, weight: float) -> Rows:
+        """(R,) n₀: `weight` for held-out classes."""
+        return np.where(self.seen[self.owner], self.weight, weight).astype(np.float32)
+
+    def example_weights(self, factor: float) -> Rows:
+        """(R,) n₀ beside examples: for held-out classes `factor` times what their descriptions are worth."""
+        new = factor * self.left_out.description_worth(self.shrinkage) * self.certainty
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
+    def learn_examples(self, rows: NDArray[np.int64], factor: float) -> Rows:
+        """(c, d) what these rows, all of held-out classes, add to the classes if they are examples."""
+        own = self.own[rows]
+        found = sum_by_class(self.x[rows], own, len(self.seen))
+        taught = np.unique(own)
+        signatures = np.unique(self.rows[taught])
+        base = self.example_weights(factor)[:, None] * self.described + found[self.owner]
+        places = np.searchsorted(signatures, self.rows[taught])
+        found[taught] += refine_examples(base[signatures], self.x[rows], np.searchsorted(taught, own), places)
+        return found
+
     def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
-        return TaughtScores(self, added).scores(weight, crowding)
+        return TaughtScores(self, self.description_weights(weight), added).scores(crowding)
 
     def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
         other = None if self.other is None else self.other[rows]
@@ -416,10 +591,20 @@ class FewShotTrial:
             other=None if self.other is None else self.other[np.ix_(rows, columns)],
         )
 
+    @cached_property
+    def crowded(self) -> Rows | None:
+        """(R,) r of each signature's class before it has learned anything; the weight of a description is any."""
+        if not len(self.kept):
+            return None
+        total = self.description_weights(1.0)[:, None] * self.described + self.known
+        return np.asarray(mean_of_largest(self.kept @ scale_to_unit_length(total).T, self.share))
+
     def adapt(self, how: AdaptationSettings) -> AdaptationResult:
         described = self.description_weights(how.weight)[:, None] * self.described
         other = None if self.other is None else np.float32(how.kappa) * self.other
-        return run_adaptation(self.x, described, self.known, self.rows, ~self.seen, how, other)
+        return run_adaptation(
+            self.x, described, self.known, self.rows, ~self.seen, how, other, self.crowded, self.offset
+        )
 
     def accuracy(self, scores: Rows, rows: NDArray[np.int64]) -> float:
         """Mean per-class accuracy of rows of held-out classes among themselves, from their scores for all classes."""
@@ -431,37 +616,50 @@ class FewShotTrial:
 
 
 class TaughtScores:
-    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`."""
+    """Scores of a trial whose classes have learned rows that sum up to `added` (c, d), for all rows or some `rows`.
 
-    def __init__(self, trial: FewShotTrial, added: Rows | None = None, rows: NDArray[np.int64] | None = None) -> None:
-        self.trial, self.added, self.rows = trial, added, slice(None) if rows is None else rows
-        self._crowding: dict[tuple[float, bool], Rows] = {}
+    `weights` (R,) are n₀ of each signature.
+    """
+
+    def __init__(
+        self,
+        trial: FewShotTrial,
+        weights: Rows,
+        added: Rows | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.trial, self.weights, self.added = trial, weights, added
+        self.rows = slice(None) if rows is None else rows
 
     @cached_property
-    def _products(self) -> Rows | None:
-        return None if self.added is None else self.trial.x[self.rows] @ self.added.T
+    def _lengths(self) -> Rows:
+        """(R,) of the directions."""
+        trial = self.trial
+        total = self.weights[:, None] * trial.described + trial.known
+        length = np.linalg.norm(total if self.added is None else total + self.added[trial.owner], axis=1)
+        return np.where(length > 0, length, np.float32(1))
 
     @cached_property
-    def _kept_products(self) -> Rows | None:
-        return None if self.added is None else self.trial.kept @ self.added.T
+    def _cosines(self) -> Rows:
+        """(n, R)"""
+        described, known = self.trial._products
+        added = None if self.added is None else self.trial.x[self.rows] @ self.added.T
+        return self._add_up(described[self.rows], known[self.rows], added)
 
-    def scores(self, weight: float, crowding: float, by_certainty: bool = False) -> Rows:
-        """(n, c); for `weight` and `by_certainty` see `FewShotTrial.description_weights`."""
-        trial, weights = self.trial, self.trial.description_weights(weight, by_certainty)
-        total = weights[:, None] * trial.described + trial.known
-        total = total if self.added is None else total + self.added[trial.owner]
-        length = np.linalg.norm(total, axis=1)
-        length = np.where(length > 0, length, np.float32(1))
-        described, known = trial._products
-        cosines = self._add_up(weights, described[self.rows], known[self.rows], self._products) / length
+    @cached_property
+    def _crowding(self) -> Rows:
+        """(R,)"""
+        added = None if self.added is None else self.trial.kept @ self.added.T
+        return np.asarray(mean_of_largest(self._add_up(*self.trial._kept_products, added), self.trial.share))
+
+    def scores(self, crowding: float) -> Rows:
+        """(n, c)"""
+        trial, cosines = self.trial, self._cosines
         if crowding and len(trial.kept):
-            if (weight, by_certainty) not in self._crowding:
-                close = self._add_up(weights, *trial._kept_products, self._kept_products) / length
-                self._crowding[weight, by_certainty] = np.asarray(mean_of_largest(close, trial.share))
-            cosines = cosines - np.float32(crowding) * self._crowding[weight, by_certainty]
+            cosines = cosines - np.float32(crowding) * self._crowding
         best: Rows = np.asarray(best_row_scores(cosines, trial.rows))
         return best if trial.other is None else best + trial.other[self.rows]
 
-    def _add_up(self, weights: Rows, described: Rows, known: Rows, added: Rows | None) -> Rows:
-        found: Rows = weights * described + known
-        return found if added is None else found + added[:, self.trial.owner]
+    def _add_up(self, described: Rows, known: Rows, added: Rows | None) -> Rows:
+        found: Rows = self.weights * described + known
+        return (found if added is None else found + added[:, self.trial.owner]) / self._lengths

@@ -201,6 +201,34 @@ class Sums:
         """For the built-in `sum`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
+    def without(self, kept: NDArray[np.int64]) -> Sums:
+        """The sums of all other rows, without those at these places (m,) of `kept`, each of which counted once."""
+        rows, codes = self.kept.rows[kept], self.kept.codes[kept]
+        exact: Any = rows if is_sparse_rows(rows) else rows.astype(np.float64)
+        left = np.setdiff1d(np.arange(len(self.kept.codes)), kept)
+        if is_sparse_rows(rows):
+            totals, products = rows.sum_by_class(codes, len(self.classes)), rows.column_squares()
+        else:
+            totals, products = _sum_by_class(exact, codes, len(self.classes), np.ones(len(codes))), exact.T @ exact
+        return replace(
+            self,
+            rows=self.rows - np.bincount(codes, minlength=len(self.classes)),
+            totals=self.totals - totals,
+            products=self.products - products,
+            kept=KeptRows(self.kept.rows[left], self.kept.hashes[left], self.kept.codes[left]),
+        )
+
+    def validation_places(self, share: float = 0.25, most: int = 3000) -> NDArray[np.int64]:
+        """Places in `kept` of rows to validate on: of each class a share, those of the smallest hash, at least one.
+
+        A class of a single row has none; neither has one whose weights make less than two rows.
+        """
+        most_each = max(1, most // len(self.classes))
+        wanted = np.minimum(np.maximum(1, np.floor(share * self.rows)), most_each)
+        wanted[self.rows < 2] = 0
+        rank = np.arange(len(self.kept.codes)) - np.searchsorted(self.kept.codes, self.kept.codes)
+        return np.flatnonzero(rank < wanted[self.kept.codes])
+
     def rename_classes(self, names: NumPyArray) -> Sums:
         """The same sums under other names of the classes (C,), one for each; classes that share a name become one."""
         classes, places = np.unique(names, return_inverse=True)
@@ -434,9 +462,11 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
 # by least squares.
 
 KERNELS = ("gaussian", "linear")
-PRIORS = ("zero", "identity", "cosine")
+PRIORS = ("auto", "zero", "identity", "cosine")
 TINY = 1e-12
 ROUNDED = 1e-12  # of the largest squared distance: what is less is rounding
+ONE_ROW_WORTH = 2.0  # n₀ where no class has two rows
+LEAST_ERROR = 0.02  # of a description, as a share of ‖θ‖²: n₀ stays finite
 CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
 
@@ -498,6 +528,108 @@ def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse
     k = to_numpy(kernel(Y, seen))
     variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
     return np.asarray((usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT))
+
+
+# Do features and signatures come from one encoder? Equal numbers of columns may be a coincidence. So directions of
+# class means are compared with the signatures of the same classes, and with what chance would give: other orders of
+# the columns, which mean nothing if the columns do not belong together, and other orders of the classes.
+
+ORDERS = 60  # of columns
+LEAST_AGREEING = 3  # classes: fewer agree with anything
+COLUMN_DEVIATIONS = 5.0  # beyond chance
+CLASS_DEVIATIONS = 4.0
+AGREEMENT_CLASSES = 256  # that are compared, at most
+
+
+def agrees_with_signatures(means: Floats, signatures: Floats) -> bool:
+    """Whether means (C, d) of classes and signatures (C, d) of the same classes agree far beyond chance."""
+    C = min(len(means), AGREEMENT_CLASSES)
+    step = len(means) // C
+    A, B = (scale_to_unit_length(part[::step][:C] - part.mean(axis=0)) for part in (means, signatures))
+    draw = np.random.default_rng(0)
+    own = float((A * B).sum())
+    others = np.array([float((A * B[:, draw.permutation(B.shape[1])]).sum()) for _ in range(ORDERS)])
+    if own - others.mean() <= COLUMN_DEVIATIONS * others.std():
+        return False
+    # The trace under a random order of classes has this mean and variance (Hoeffding 1951).
+    table = A @ B.T
+    within = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
+    deviation = np.sqrt((within * within).sum() / (C - 1))
+    # A perfect match of C classes lies C − 1 deviations above chance, no more.
+    return bool(np.trace(within) > min(CLASS_DEVIATIONS, 0.8 * (C - 1)) * deviation)
+
+
+# What a description is worth beside examples, in rows
+#
+# A row x̂ of class c is its expectation θ_c plus something of mean square σ². A description leaves open how far θ_c lies
+# from p·m̂, with mean square τ² = ‖θ‖² − p². The posterior mean of θ_c then points to n₀ m̂ + Σ x̂ with n₀ = p·σ²/τ².
+# Training classes tell p, σ² and τ², each described by the others.
+
+
+def predict_left_out(
+    targets: Floats, regression: Floats, inverse: Floats, owners: NDArray[np.int64], classes: int
+) -> Floats:
+    """(R, d) what the process says of each training class without its own rows.
+
+    `targets` T (R, d), `regression` B(T − S) (R, d) with the prior means S, `inverse` B (R, R), `owners` (R,) classes.
+    A class of rows U is left out by T_U − (B_UU)⁻¹ (B(T − S))_U. The centre of the others is not that of all: without
+    c it lies where their targets grow by T_c / (C − 1).
+    """
+    found, sums = np.empty_like(targets), inverse.sum(axis=1)
+    for code in range(classes):
+        mine = np.flatnonzero(owners == code)
+        block = inverse[np.ix_(mine, mine)]
+        solved = np.linalg.solve(block, np.column_stack([regression[mine], sums[mine]]))
+        weights = 1 - solved[:, -1:]  # with which the targets of the others add up
+        found[mine] = targets[mine] - solved[:, :-1] + weights * targets[mine] / max(classes - 1, 1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutClasses:
+    """Training classes, one for each signature, and what the model says of each without its rows."""
+
+    described: NDArray[np.floating]  # m (R, d)
+    means: NDArray[np.floating]  # M̃ (R, d) of the classes
+    rows: Floats  # N (R,)
+    eigenvalues: Floats
+    shrinkage: float
+    plain: bool = False  # a space that nobody has centred
+    _worth: dict[float, float] = field(default_factory=dict, init=False)
+
+    def description_worth(self, shrinkage: float) -> float:
+        """n₀ at another shrinkage; 0 where descriptions do not predict directions."""
+        if shrinkage not in self._worth:
+            ratio = whitening_ratio(self.eigenvalues, self.shrinkage, shrinkage)
+            means = (self.means * ratio).astype(np.float64)
+            directions = sum_directions(means, np.ones(len(means)), self.eigenvalues, shrinkage)
+            described = scale_to_unit_length((self.described * ratio).astype(np.float64))
+            self._worth[shrinkage] = description_worth(described, directions, self.rows, self.plain)
+        return self._worth[shrinkage]
+
+
+def description_worth(described: Floats, directions: Floats, rows: Floats, center: bool = False) -> float:
+    """n₀ from m̂ (R, d) of classes left out and the mean x̂ (R, d) of their `rows` (R,) many rows.
+
+    The mean of N rows is θ plus something of mean square σ²/N, and their mean square about it is σ²(N − 1)/N. p is
+    that of least squares. With `center` what is common to all classes does not count: it tells no class from another.
+    """
+    free = float(rows.sum()) - len(rows)
+    if free <= 0 or (center and len(rows) < 2):
+        return ONE_ROW_WORTH  # nobody knows σ²
+    within = float((rows * (1 - (directions * directions).sum(axis=1))).sum()) / free
+    unbiased = 1.0
+    if center:
+        described, directions = described - described.mean(axis=0), directions - directions.mean(axis=0)
+        unbiased = len(rows) / (len(rows) - 1)
+    agreement, length, square = (
+        unbiased * float((one * other).sum(axis=1).mean())
+        for one, other in ((described, directions), (described, described), (directions, directions))
+    )
+    if agreement <= 0:
+        return 0.0
+    slope, between = agreement / length, square - within * float((1 / rows).mean())
+    return slope * within / max(between - slope * agreement, LEAST_ERROR * square)
 
 
 # What the settings of a search share
@@ -627,6 +759,14 @@ class FitCache:
     def signature_center(self) -> Floats:
         classes = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
         return np.asarray(np.mean(classes, axis=0))
+
+    @cached_property
+    def signatures_agree(self) -> bool:
+        """Whether features and signatures, which have the same columns, come from one encoder."""
+        if len(self.sums.rows) < LEAST_AGREEING:
+            return False
+        signatures = [self.shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
+        return agrees_with_signatures(self.sums.means, np.array(signatures))
 
     def whitening(self, shrinkage: float, plain: bool = False) -> Whitening:
         """For one shrinkage; only the last is cached. `plain` is without centring and whitening."""

@@ -73,7 +73,7 @@ class SearchScores:
         shared = question.shared if isinstance(question, ClassMeansQuestion) else None
         products = self._find_products(at, X, None if shared is None else to_numpy(shared))
         width = cache.width(model.kernel, float(model.bandwidth))
-        key = model.prior, model.kernel, width, float(model.noise), float(model.description_weight)
+        key = model.prior_, model.kernel, width, float(model.noise), float(model.description_weight_)
         if key not in self._scored:
             found = self._coefficients(model, question, at, SignatureKernel(model.kernel, width), products)
             directions = convert_like(found.T, products.rows)
@@ -121,19 +121,19 @@ class SearchScores:
         """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""
         owners, C = at.cache.owners, len(at.means)
         found = np.zeros((question.Y.shape[0], len(products.basis)))
-        if model.prior != "cosine":
+        if model.prior_ != "cosine":
             weights = self._kernel_weights(question.Y, at.cache, kernel, float(model.noise))  # (rows, R)
             weighted = weights / at.lengths[owners]
             if len(owners) == C:  # a signature for each class, in the order of classes
                 found[:, owners] = weighted
             else:
                 np.add.at(found.T, owners, weighted.T)
-        if model.prior != "zero":
-            s = at.slope if model.prior == "identity" else 1.0
-            if model.prior == "identity":
+        if model.prior_ != "zero":
+            s = at.slope if model.prior_ == "identity" else 1.0
+            if model.prior_ == "identity":
                 found[:, C : C + len(owners)] -= s * weights
             found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
-        found = model.description_weight * products.to_unit_length(found)
+        found = model.description_weight_ * products.to_unit_length(found)
         codes = fitting.signature_codes(model.classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = np.linalg.norm(at.sums, axis=1) / at.lengths
@@ -210,7 +210,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
     known = xp.minimum(found, xp.ones_like(found))  # (c, 1)
-    weights = unseen_weight + (float(model.description_weight) - unseen_weight) * known
+    weights = unseen_weight + (float(model.description_weight_) - unseen_weight) * known
     rows = (match / xp.maximum(found, xp.ones_like(found))) @ convert_like(sums, Y)
     means = model._predict_means(model.signature_scaling_.apply(Y), model._scale_as_features(Y))
     directions = scale_to_unit_length(weights * scale_to_unit_length(means) + rows)
@@ -279,18 +279,18 @@ class ExplainedScores:
         Y, regression = model.signature_scaling_.apply(seen.matrix), model.regression_.astype(np.float64)
         pairs: list[tuple[Floats, Floats]] = []
         own = None
-        if model.prior != "zero":
+        if model.prior_ != "zero":
             shared: Floats = model.feature_scaling_.apply(table.matrix)
             if model.whitening_.shape[1] < len(model.whitening_):
                 raise ValueError(
-                    f"the model was fitted on sparse rows with prior={model.prior!r}, which cannot be explained: use "
+                    f"the model was fitted on sparse rows with prior={model.prior_!r}, which cannot be explained: use "
                     "prior='zero', or dense columns such as those of TruncatedSVD(300)"
                 )
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
         self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
-        if model.prior == "cosine" or model.kernel == "linear":
+        if model.prior_ == "cosine" or model.kernel == "linear":
             self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
-            if model.prior != "cosine":
+            if model.prior_ != "cosine":
                 pairs.append((to_numpy(question.Y), Y.T @ regression))
             pairs += [] if own is None else [own]
         else:
@@ -350,10 +350,10 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
     seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
     regression = model.regression_.astype(np.float64)
     pairs: list[tuple[Floats, RawValues]] = []  # what x̂ meets, attribute by attribute, and the attributes' values
-    by_likeness = model.kernel == "gaussian" and model.prior != "cosine"
-    if model.kernel == "linear" and model.prior != "cosine":
+    by_likeness = model.kernel == "gaussian" and model.prior_ != "cosine"
+    if model.kernel == "linear" and model.prior_ != "cosine":
         pairs.append((seen.T @ regression, described.times(inner.factor)))
-    if model.prior != "zero":
+    if model.prior_ != "zero":
         own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
     Y: Floats = model.signature_scaling_.apply(table.matrix)

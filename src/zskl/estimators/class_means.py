@@ -34,8 +34,24 @@ from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
-from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
+from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
+from zskl.estimators._class_means_adapt import (
+    AdaptationSettings,
+    FewShotTrial,
+    KeptAdaptation,
+    OtherModels,
+    Rows,
+    RowsAtHand,
+)
+from zskl.estimators._class_means_fit import (
+    Evidence,
+    FitCache,
+    Floats,
+    LeftOutClasses,
+    SignatureKernel,
+    Sums,
+    scale_to_unit_length,
+)
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
@@ -50,11 +66,14 @@ from zskl.training.solver import DivergenceError
 log = logging.getLogger(__name__)
 
 SCALES, SHARES = ("bandwidth", "noise"), ("shrinkage", "crowding_share")  # settings above 0; the latter at most 1
-WEIGHTS = ("description_weight", "crowding")  # those of at least 0
-EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say better
+WEIGHTS = ("crowding",)  # those of at least 0
+AUTO = "auto"
+DESCRIPTION_WEIGHT = 2.0  # n₀ of seen classes where nothing says better
+SHARED_WEIGHTS = (2.0, 8.0, 32.0, 128.0, 512.0)  # those that a fit tries in a shared space
+UNTAUGHT_WEIGHT = 2.0  # n₀ of an unseen class without examples: matters only beside rows marked as wrong for it
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
-TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on a fold
+LATER = ("_kernel_inverse", "_left_out", "_refined")  # worked out when it is first needed
 CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
 
 
@@ -83,15 +102,18 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Width of the Gaussian kernel, in units of the median squared distance between training classes.
     noise : float, default=0.1
         How far a class may lie from what its description says: ν > 0.
-    shrinkage : float, default=0.5
+    shrinkage : float, default=0.7
         How far the scatter is drawn towards a multiple of the identity before it whitens: ρ in (0, 1].
-    prior : {"zero", "identity", "cosine"}, default="zero"
+    prior : {"auto", "zero", "identity", "cosine"}, default="auto"
         What is expected of a class before training. "identity" is for a shared space, where one encoder made features
         and signatures: the signature itself. "cosine" trains nothing there: it compares rows and signatures as they
-        are.
-    description_weight : float, default=2.0
-        How many training rows the description of a seen class is worth: n₀.
-    crowding : float, default=0.25
+        are. "auto" takes "zero" unless features and signatures have the same columns and agree far beyond chance on
+        the training classes. Then it takes "identity", or "cosine" if held-out training classes show no clear gain
+        over it. `prior_` says which.
+    description_weight : float or "auto", default="auto"
+        How many training rows the description of a seen class is worth: n₀. "auto" is 2; in a shared space it is what
+        serves held-out training classes and others together best.
+    crowding : float, default=0.15
         How much of r_c is subtracted: a ≥ 0. With 0 the model keeps no training rows.
     crowding_share : float, default=0.01
         The share of the kept rows whose mean is r_c.
@@ -132,6 +154,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Some whitened training rows of unit length, each once, in half precision; sparse if X was.
     width_ : float
         What the Gaussian kernel divides squared distances by.
+    prior_ : {"zero", "identity", "cosine"}
+        The prior that is in use.
+    description_weight_ : float
+        n₀ as it is in use.
     slope_ : float
         How much of a signature is its class's direction, with another prior than "zero".
     practice_ : dict or None
@@ -167,6 +193,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "eigenvalues_": ("d",),
         "kept_rows_": ("?", "d"),
         "signature_center_": ("?",),
+        "prior_": None,
+        "description_weight_": None,
         "width_": None,
         "slope_": None,
         "shrinkage_": None,
@@ -182,7 +210,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "untaught_": None,
     }
     LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
-    FREE: ClassVar = ("kernel", "prior", *SCALES, *SHARES, *WEIGHTS)
+    FREE: ClassVar = ("kernel", "prior", "description_weight", *SCALES, *SHARES, *WEIGHTS)
 
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
     example_classes_: list[Any]
@@ -202,10 +230,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         kernel: str = "gaussian",
         bandwidth: float = 1.0,
         noise: float = 0.1,
-        shrinkage: float = 0.5,
-        prior: str = "zero",
-        description_weight: float = 2.0,
-        crowding: float = 0.25,
+        shrinkage: float = 0.7,
+        prior: str = AUTO,
+        description_weight: float | str = AUTO,
+        crowding: float = 0.15,
         crowding_share: float = 0.01,
         feature_scaling: str = "auto",
         *,
@@ -238,6 +266,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
         for name in WEIGHTS:
             check_positive(name, getattr(self, name), zero_allowed=True)
+        if isinstance(self.description_weight, str):
+            check_option("description_weight", self.description_weight, (AUTO,))
+        else:
+            check_positive("description_weight", self.description_weight, zero_allowed=True)
 
     def fit(
         self,
@@ -287,7 +319,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._forget()
             weights = sample_weight, class_weight
             training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
-            self._sums, self._signatures = self._sum_training(training, self.crowding > 0), signatures
+            self._sums, self._signatures = self._sum_training(training, self._keeps_rows()), signatures
             self._fit_from_sums()
             self._warn_about_weak_descriptions()
         return self
@@ -401,7 +433,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         y = unify_spelling(y, () if before is None else before.classes.tolist())
         X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
-        return self._sum_rows(X, codes, classes, self.crowding > 0, weights)
+        return self._sum_rows(X, codes, classes, self._keeps_rows(), weights)
 
     def _check_piecewise(self, steps: tuple[str, ...]) -> None:
         """Refuse scalings that must see all training rows."""
@@ -478,6 +510,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 )
         return self
 
+    def _keeps_rows(self) -> bool:
+        """Whether rows are kept: for crowding, or to choose a prior by."""
+        table = vars(self).get("signature_table_")
+        may_share = table is None or table.matrix.shape[1] == self.n_features_in_
+        return self.crowding > 0 or (may_share and AUTO in (self.prior, self.description_weight))
+
     def _sum_training(self, training: Training, keep: bool) -> Sums:
         return self._sum_rows(training.X.source, to_numpy(training.codes), self.classes_, keep, training.weights)
 
@@ -507,7 +545,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._reset_teaching()
 
     def _forget(self) -> None:
-        for name in (*self.LEARNED, "_kernel_inverse"):
+        for name in (*self.LEARNED, *LATER):
             self.__dict__.pop(name, None)
 
     def _reset_teaching(self) -> None:
@@ -519,20 +557,29 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _fit_from_sums(self) -> None:
         cache = vars(self).get("_fit_cache") or self._make_fit_cache()
+        self._settle_prior(cache)
         at = self._whitening(cache)
         kernel = SignatureKernel(self.kernel, cache.width(self.kernel, float(self.bandwidth)))
         self.center_, self.whitening_, self.width_ = at.space.center, at.matrix, kernel.width
-        self.slope_ = at.slope if self.prior == "identity" else float(self.prior == "cosine")
-        targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
+        self.slope_ = at.slope if self.prior_ == "identity" else float(self.prior_ == "cosine")
+        targets = at.targets if self.prior_ == "zero" else at.targets - self.slope_ * at.own_signatures
         # Plain cosine trains nothing: its weights are zeros of the same shape.
-        weights = 0.0 * targets if self.prior == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
+        weights = 0.0 * targets if self.prior_ == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
         self.regression_, self.class_means_ = weights.astype(np.float32), at.means.astype(np.float32)
         self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.eigenvalues
         self.shrinkage_ = float(self.shrinkage)
         self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
-        self.signature_center_ = np.empty(0) if self.prior == "zero" else at.signature_center
+        self.signature_center_ = np.empty(0) if self.prior_ == "zero" else at.signature_center
         if "practice_" not in vars(self):
             self._reset_teaching()
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
+        parameters, learned = header["parameters"], header["learned"]
+        # Files of 0.2 hold neither: what was asked for was in use.
+        learned.setdefault("prior_", parameters["prior"])
+        learned.setdefault("description_weight_", parameters["description_weight"])
+        return super()._restore(header, arrays, known)
 
     def _make_fit_cache(self) -> FitCache:
         seen = self.signature_table_.select(self.classes_)
@@ -552,8 +599,26 @@ class ClassMeansClassifier(ZeroShotClassifier):
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         return FitCache(self._sums, scaled, owners, shared, move_to_device(np.empty(0), self.device))
 
+    def _settle_prior(self, cache: FitCache) -> None:
+        """Set prior and description weight as they are in use: those that were given, or what "auto" stands for."""
+        if "prior_" in vars(self):
+            return
+        self.prior_, self.description_weight_ = str(self.prior), DESCRIPTION_WEIGHT
+        if self.description_weight != AUTO:
+            self.description_weight_ = float(self.description_weight)
+        if self.prior == AUTO:
+            shared = cache.shared is not None and self.described_ and cache.signatures_agree
+            self.prior_ = "identity" if shared else "zero"
+        if self.prior_ == "zero" or AUTO not in (self.prior, self.description_weight):
+            return
+        tried = (self.prior_,) if self.prior != AUTO else ("identity", "cosine")
+        weights = SHARED_WEIGHTS if self.description_weight == AUTO else (self.description_weight_,)
+        self.prior_, self.description_weight_ = choose_in_shared_space(self, cache, tried, weights)
+        if self.prior == AUTO:
+            log.info("features and signatures share a space: prior=%r", self.prior_)
+
     def _whitening(self, cache: FitCache) -> fitting.Whitening:
-        return cache.whitening(float(self.shrinkage), plain=self.prior == "cosine")
+        return cache.whitening(float(self.shrinkage), plain=self.prior_ == "cosine")
 
     def __sklearn_is_fitted__(self) -> bool:
         if "candidates_" not in vars(self) and "_sums" in vars(self):
@@ -585,7 +650,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, teaching.find_undescribed(self, table))
 
     def _scale_as_features(self, signatures: Array) -> Array | None:
-        return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
+        return None if self.prior_ == "zero" else self.feature_scaling_.apply(signatures)
 
     def _row_directions(self, scaled: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
@@ -596,7 +661,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
         seen = convert_like(self._seen_signatures(), Y)
         means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ convert_like(self.regression_, Y)
-        if self.prior == "zero":
+        if self.prior_ == "zero":
             return means
         assert shared is not None  # with another prior than zero there is one
         centred = shared - convert_like(self.signature_center_, Y)
@@ -615,25 +680,28 @@ class ClassMeansClassifier(ZeroShotClassifier):
         described, evidence = self._described_directions(question), self._evidence(question)
         return scale_to_unit_length(evidence.add_to(described))
 
-    def _crowding_of(self, directions: Array) -> Array | None:
-        """a·r (rows,)."""
-        if not self.crowding_ or not len(self.kept_rows_):
+    def _crowded(self, directions: Array) -> Array | None:
+        """r (rows,), without its factor."""
+        if not len(self.kept_rows_):
             return None
         cosines = convert_like(self.kept_rows_, directions) @ directions.T
-        return self.crowding_ * fitting.mean_of_largest(cosines, float(self.crowding_share))
+        return fitting.mean_of_largest(cosines, float(self.crowding_share))
+
+    def _crowding_of(self, directions: Array) -> Array | None:
+        """a·r (rows,)."""
+        crowded = self._crowded(directions) if self.crowding_ else None
+        return None if crowded is None else self.crowding_ * crowded
 
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
         seen = fitting.signature_codes(self.classes_, question) >= 0
-        weights = np.where(seen, float(self.description_weight), EXAMPLE_WEIGHT)
+        weights = np.where(seen, float(self.description_weight_), UNTAUGHT_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts = self._count_examples()
         taught = [label for label, rows in columns.items() if counts[label] + more and not seen[rows[0]]]
         certainty = self._description_certainty(question) if taught else np.empty(0)
         for label in taught:
-            entry = teaching.nearest_example_entry(self.practice_, counts[label] + more)
-            weight = EXAMPLE_WEIGHT if entry is None else float(entry["weight"])
-            weights[columns[label]] = weight * certainty[columns[label]]
+            weights[columns[label]] = self._description_worth(counts[label] + more) * certainty[columns[label]]
         for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()):
             weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         # The signature of such a class is a placeholder, which must not count.
@@ -659,7 +727,67 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 if label in columns:
                     sums = found.setdefault(name, np.zeros((len(codes), len(row))))
                     sums[columns[label]] += weight * row.astype(np.float64)
+        for label, extra in self._refined_examples().items():
+            if label in columns:
+                found[EXAMPLES][columns[label]] += extra
         return found
+
+    def _refined_examples(self) -> dict[Any, Rows]:
+        """(d,) for each unseen class with examples: what these add beyond their sum; whatever is asked."""
+        if "_refined" not in vars(self):
+            self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
+            if teaching.are_examples_refined(self.practice_):
+                self._refined = self._refine_examples()
+        return self._refined
+
+    def _refine_examples(self) -> dict[Any, Rows]:
+        seen, counts = set(self.classes_.tolist()), self._count_examples()
+        labels = [label for label in counts if label not in seen]
+        # An example that is alone in its class changes nothing; most models have none at all.
+        if len(labels) < 2 or max(counts[label] for label in labels) < 2:
+            return {}
+        place = {label: column for column, label in enumerate(labels)}
+        mine = [
+            row
+            for row, (label, weight) in enumerate(
+                zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
+            )
+            if weight > 0 and label in place
+        ]
+        own = np.array([place[self.example_classes_[row]] for row in mine])
+        table = self.signature_table_.select(labels)
+        question = self._question(np.empty((0, self.n_features_in_), np.float32), table)
+        base = self._evidence(question, unlabelled=False).add_to(to_numpy(self._described_directions(question)))
+        order = [question.labels.tolist().index(label) for label in labels]
+        found = teaching.refine_examples(base.astype(np.float32), self.examples_[mine], own, question.rows[order])
+        return dict(zip(labels, found, strict=True))
+
+    def _description_worth(self, count: int) -> float:
+        """n₀ of an unseen class with so many examples whose description is as sure as usual."""
+        entry = teaching.nearest_example_entry(self.practice_, count)
+        return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
+
+    def _left_out_classes(self) -> LeftOutClasses:
+        if "_left_out" not in vars(self):
+            seen = self.signature_table_.select(self.classes_)
+            owners = fitting.find_class_codes(self.classes_, seen.labels)
+            # As it was fitted: validation may have chosen another shrinkage for what the model was taught.
+            shrinkage = self.shrinkage_ if self.untaught_ is None else float(self.untaught_["shrinkage"])
+            ratio = fitting.whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage)
+            means = self.class_means_.astype(np.float64) * ratio
+            if self.prior_ == "cosine":
+                centred = self.feature_scaling_.apply(seen.matrix) - self.signature_center_
+                described = np.asarray(to_dense(fitting.whiten(centred, self.whitening_)), np.float64)
+            else:
+                targets = scale_to_unit_length(means)[owners]
+                regression = self.regression_.astype(np.float64) * ratio
+                described = fitting.predict_left_out(
+                    targets, regression, self._signature_inverse(), owners, len(self.classes_)
+                )
+            rows = self.class_rows_[owners]
+            plain = self.prior_ == "cosine"
+            self._left_out = LeftOutClasses(described, means[owners], rows, self.eigenvalues_, shrinkage, plain)
+        return self._left_out
 
     def _count_examples(self) -> Counter[Any]:
         pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
@@ -674,13 +802,18 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _description_certainty(self, question: Question) -> Floats:
         """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
-        if self.prior == "cosine":
+        if self.prior_ == "cosine":
             return np.ones(question.Y.shape[0])
-        kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
-        if "_kernel_inverse" not in vars(self):
-            self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+        kernel, inverse = SignatureKernel(self.kernel, self.width_), self._signature_inverse()
         Y = to_numpy(question.Y).astype(np.float64)
-        return fitting.description_certainty(kernel, Y, seen, self._kernel_inverse, float(self.noise))
+        return fitting.description_certainty(kernel, Y, self._seen_signatures(), inverse, float(self.noise))
+
+    def _signature_inverse(self) -> Floats:
+        """(K + νI)⁻¹ (R, R)."""
+        if "_kernel_inverse" not in vars(self):
+            kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
+            self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+        return self._kernel_inverse
 
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         if "_search_scores" not in vars(self):
@@ -714,7 +847,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return answer
 
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
-        return scoring.make_nameless_scorer(self, Y, EXAMPLE_WEIGHT)
+        return scoring.make_nameless_scorer(self, Y, UNTAUGHT_WEIGHT)
 
     def ranking_map(self) -> scoring.DirectionMap:
         """
@@ -900,20 +1033,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         others: OtherModels | None = None,
     ) -> Self:
         table, mode = teaching.choose_adaptation_table(self, candidates)
-        per_class = X.shape[0] / len(table.classes)
-        entry = teaching.find_adaptation_entry(self.practice_, mode, per_class)
+        hand = self._rows_at_hand(X, table, mode, others)
+        entry = teaching.find_adaptation_entry(self.practice_, mode, hand, X.shape[0], len(table.classes))
+        # Entries of earlier versions know rows per candidate only.
+        per_class = hand.per_class if entry is not None and "batches" in entry else X.shape[0] / len(table.classes)
         how = AdaptationSettings() if entry is None else AdaptationSettings.from_entry(entry, per_class)
+        if entry is None:
+            how = replace(how, kappa=self._adaptation_sharpness(mode, others), crowding=float(self.crowding))
         if balance is not None:
             if check_positive("balance", balance, zero_allowed=True) > 1:
                 raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
             how = replace(how, balance=float(balance))
-        if others is not None and entry is None:
-            how = replace(how, kappa=others.kappa)
-        if X.shape[0] < len(table.classes):
-            raise ValueError(
-                f"X has {X.shape[0]} row(s) for {len(table.classes)} candidate classes: expected at least as many "
-                "unlabelled rows as classes; collect more rows, or name fewer candidates"
-            )
         if not force:
             teaching.check_adaptation_gain(entry, per_class, self.practice_ is not None)
         new = self._copy_for_teaching()
@@ -924,14 +1054,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         labels, moving = question.labels.tolist(), fitting.find_class_codes(self.classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
+        weighed, sums = convert_like(weights[:, None], described) * described, convert_like(evidence.sums, described)
         found = teaching.run_adaptation(
             new._row_directions(scaled),
-            convert_like(weights[:, None], described) * described,
-            convert_like(evidence.sums, described),
+            weighed,
+            sums,
             question.rows,
             moving,
             how,
             other,
+            new._crowded(scale_to_unit_length(weighed + sums)) if how.crowding else None,
+            new._row_offset(described),
         )
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
         new.adapted_sums_ = found.sums[moving]
@@ -955,8 +1088,46 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return new
 
     def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
+        """As if the rows were of all classes that have no training rows, and of each as many."""
         table, mode = teaching.choose_adaptation_table(self, candidates)
-        return teaching.find_adaptation_entry(self.practice_, mode, n / len(table.classes))
+        c = len(table.classes)
+        moving = int(np.sum(fitting.find_class_codes(self.classes_, table.classes) < 0))
+        hand = RowsAtHand(n * moving / c, float(moving), moving)
+        return teaching.find_adaptation_entry(self.practice_, mode, hand, n, c)
+
+    def _adaptation_sharpness(self, mode: str, others: OtherModels | None) -> float:
+        """κ, where validation classes chose none."""
+        if others is not None:
+            return others.kappa
+        if self.temperatures_ is None:
+            return AdaptationSettings.kappa
+        return teaching.SHARPER / self.temperatures_["unseen" if mode == "unseen" else "mixed"]
+
+    def _rows_at_hand(self, X: Array, table: SignatureTable, mode: str, others: OtherModels | None) -> RowsAtHand:
+        tried = ((self.practice_ or {}).get("unlabelled") or {}).get(mode) or [{}]
+        kappa = float(tried[0].get("kappa", self._adaptation_sharpness(mode, others)))
+        how = AdaptationSettings(
+            kappa=kappa / teaching.SHARPER, crowding=float(self.crowding), shift=float(tried[0].get("shift", 0.0))
+        )
+        scaled = self._scale_rows(X)
+        question = self._question(scaled, table)
+        moving = fitting.find_class_codes(self.classes_, question.labels) < 0
+        described = self._described_directions(question)
+        u = scale_to_unit_length(self._evidence(question, unlabelled=False).add_to(described))
+        other = None if others is None else others.for_kappa(how.kappa, X, table)
+        crowded = self._crowded(u) if how.crowding else None
+        x = self._row_directions(scaled)
+        logits = teaching.logits_of_rows(x, u, question.rows, moving, how, other, crowded)
+        return RowsAtHand.from_logits(logits, moving)
+
+    def _row_offset(self, like: Array) -> Array | None:
+        """(d,) how far rows lie from descriptions on average, over the seen classes; None where both are centred."""
+        if self.prior_ != "cosine":
+            return None
+        described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.classes_).matrix))
+        described = scale_to_unit_length(described)
+        offset = scale_to_unit_length(self.class_means_).mean(axis=0) - described.mean(axis=0)
+        return convert_like(offset, like)
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
         """What unlabelled rows have taught the model, for another one: a list, because a committee has several."""
@@ -1001,10 +1172,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.kept_rows_ = fitting.to_half_precision(scale_to_unit_length(self.kept_rows_.astype(np.float32) * ratio))
         self.examples_ = scale_to_unit_length(self.examples_ * ratio)
         self.shrinkage_ = shrinkage
+        self.__dict__.pop("_refined", None)
 
     def _use_validation(self) -> None:
         before = self.untaught_
         assert before is not None  # `_copy_for_teaching` has set it
+        self.__dict__.pop("_refined", None)
         entry, share = self._validation_entry()
         entry = entry or before
         shrinkage, self.crowding_ = (
@@ -1034,7 +1207,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
         codes = fitting.signature_codes(self.classes_, question)
-        trained = codes >= 0
+        trained, offset = codes >= 0, self._row_offset(np.empty(0, np.float32))
         return FewShotTrial(
             x=to_numpy(self._row_directions(scaled)).astype(np.float32),
             own=own,
@@ -1043,13 +1216,15 @@ class ClassMeansClassifier(ZeroShotClassifier):
             certainty=self._description_certainty(question),
             means=np.where(trained[:, None], self.class_means_[codes], np.float32(0)),
             counts=np.where(trained, self.class_rows_[codes], 0.0),
-            weight=float(self.description_weight),
+            weight=float(self.description_weight_),
             rows=question.rows,
             kept=self.kept_rows_[:: max(1, len(self.kept_rows_) // TRIAL_KEPT_ROWS)].astype(np.float32),
             eigenvalues=self.eigenvalues_,
             shrinkage=self.shrinkage_,
             crowding=float(self.crowding),
             share=float(self.crowding_share),
+            left_out=self._left_out_classes(),
+            offset=None if offset is None else to_numpy(offset),
         )
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:
@@ -1065,11 +1240,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self._use_validation()
 
     def _applies(self, d: int, p: int) -> bool:
-        return self.prior == "zero" or p == d
+        return self.prior in (AUTO, "zero") or p == d
 
     def _effective_settings(self) -> dict[str, Any]:
         settings = super()._effective_settings()
-        if self.prior == "cosine":
+        if self.prior == "cosine":  # "auto" may be anything
             settings |= {"kernel": None, "noise": None, "shrinkage": None}
         if self.kernel != "gaussian" or self.prior == "cosine":
             settings["bandwidth"] = None
@@ -1093,30 +1268,34 @@ class ClassMeansClassifier(ZeroShotClassifier):
         first._sums = first._sum_training(training, any(model.crowding > 0 for model in models))
         first._reset_teaching()
         first._fit_cache, first._search_scores = first._make_fit_cache(), SearchScores()
-        shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
+        own = {*first.get_params(deep=False), "prior_", "description_weight_"}
+        shared = {name: value for name, value in vars(first).items() if name not in own}
+        for model in models:
+            model.__dict__.update(shared)
+            model._settle_prior(first._fit_cache)
         order = sorted(range(len(models)), key=lambda k: models[k]._search_order())
         # Models that differ in crowding alone are scored together.
         for _, places in groupby(order, key=lambda k: models[k]._search_order()[:-1]):
             alike = list(places)
             # A copy, not one of the models: a circle of references would outlive the fold.
             one = copy.copy(models[alike[0]])
-            one.__dict__.update(shared)
             together = CrowdingScores(one, [float(models[place].crowding) for place in alike])
             for k, place in enumerate(alike):
-                models[place].__dict__.update(shared)
                 models[place]._member = together, k
                 visit(place, models[place])
 
     def _redescribed(self, table: Any) -> Self:
         """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
         new = copy.copy(self)
-        new.__dict__.pop("_kernel_inverse", None)
+        for name in LATER:
+            new.__dict__.pop(name, None)
         new._describe(table)
         new._fit_cache = new._make_fit_cache().share_space(self._fit_cache)
-        new._search_scores = SearchScores(self._search_scores._products)
+        if "_search_scores" in vars(self):
+            new._search_scores = SearchScores(self._search_scores._products)
         return new
 
     def _search_order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""
-        costly = self.prior, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *costly, float(self.description_weight), float(self.crowding_share), float(self.crowding)
+        costly = self.prior_, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
+        return *costly, float(self.description_weight_), float(self.crowding_share), float(self.crowding)

@@ -1,8 +1,9 @@
 """What accuracy to expect on new classes, and which attributes carry it: from validation classes alone.
 
-Every fold holds classes out. Settings and the calibration constant for it are chosen on the other folds, so a fold
-judges a choice that it had no part in. Then groups of attributes are left out, one after the other. One decomposition
-per fold serves all groups, because sums and directions of training rows do not depend on signatures.
+Every fold holds classes out. Settings and the calibration constant are chosen on the fold's training rows, as `tune` does
+on all of them, so a fold judges a choice that it had no part in; the default setting is judged beside it. Then groups of
+attributes are left out, one after the other. One decomposition per fold serves all groups, because sums and directions
+of training rows do not depend on signatures.
 """
 
 from __future__ import annotations
@@ -14,26 +15,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zskl import engines, methods
+from zskl import engines, methods, selection
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.health import weak_descriptions
 from zskl.datasets.split import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
-from zskl.metrics import Margins, harmonic_mean, row_margins
-from zskl.selection.class_folds import FoldData, prepare_fold_data
+from zskl.metrics import harmonic_mean, row_margins
+from zskl.selection.class_folds import FoldData, TooFewRows, prepare_fold_data, take_fold_rows
 from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.grid_search import (
-    FoldScorer,
-    Grid,
-    Report,
-    SearchPlan,
-    choose_engine,
-    examine_settings,
-    extend_search,
-    plan_search,
-)
-from zskl.selection.search_results import Choice, Search, judge_settings
+from zskl.selection.grid_search import Bounds, FoldScorer, Grid, Report, choose_engine
 from zskl.signatures.table import SignatureTable, attribute_groups
 
 METHOD = "class-means"
@@ -77,9 +68,10 @@ class Expectation:
     """What to expect on new classes; `harmonic` is None where no rows of trained classes could be held out."""
 
     zero_shot: Figure
+    default: Figure  # zero-shot accuracy of the default setting
     harmonic: Figure | None
     held_out: tuple[int, ...]  # classes, of each fold
-    settings: tuple[Mapping[str, Any], ...]  # of each fold, chosen on the others by zero-shot accuracy
+    settings: tuple[Mapping[str, Any], ...]  # of each fold, chosen on its training rows by zero-shot accuracy
     groups: tuple[Group, ...]  # the largest loss first
     note: str = ""  # that the descriptions explain nothing
 
@@ -92,6 +84,7 @@ class Expectation:
         parts = [(one.name, one.attributes, one.without.to_json(), one.loss.to_json()) for one in self.groups]
         return {
             "zero_shot": self.zero_shot.to_json(),
+            "default": self.default.to_json(),
             "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
@@ -124,83 +117,82 @@ def expect_accuracy(
         )
     runner = choose_engine(engine, estimator, X)
     method = methods.find(METHOD)
-    planned = plan_search(shared, method.grid, method.bounds) if grid is None else plan_search(shared, grid)
-    tried = _TriedSettings(planned, runner)
-    tried.add(planned, report)
-    searches = [tried.search_without(fold) for fold in range(len(shared.folds))]
-    choices = [search.pick("zsl") for search in searches]
+    grid, bounds = (method.grid, method.bounds) if grid is None else (grid, None)
     names = shared.table.names
     count = shared.table.matrix.shape[1]
     groups = attribute_groups([f"attribute {k}" for k in range(count)] if names is None else list(map(str, names)))
-    tasks = [(fold, choice.setting, groups) for fold, choice in enumerate(choices)]
-    parts = dict(engines.each(_expect_without_groups, tasks, shared, runner))
-    losses = {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
-    whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
-    harmonic = None
-    if all(len(fold.val_seen) for fold in shared.folds):
-        # The setting and the constant are those that the other folds chose.
-        picked = enumerate(search.pick("gzsl") for search in searches)
-        both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in picked]
-        harmonic = Figure(tuple(harmonic_mean(*one) for one in both))
+    judged: dict[int, _Judged] = {}
+    tasks = [(fold, grid, bounds, groups) for fold in range(len(shared.folds))]
+    for fold, part in engines.each(_judge_fold, tasks, shared, runner):
+        judged[fold] = part
+        if report is not None:
+            report(len(judged), len(tasks))
+    parts = [judged[fold] for fold in range(len(tasks))]
+    losses = {name: Figure(tuple(part.without[name] for part in parts)) for name in groups}
+    whole = Figure(tuple(part.zero_shot for part in parts))
+    harmonic = [part.harmonic for part in parts if part.harmonic is not None]
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        harmonic,
+        Figure(tuple(part.default for part in parts)),
+        Figure(tuple(harmonic)) if len(harmonic) == len(parts) else None,
         held,
-        tuple(choice.setting for choice in choices),
+        tuple(part.setting for part in parts),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
         note=" ".join(weak_descriptions(data)),
     )
 
 
-class _TriedSettings:
-    """What came of each setting on each fold, for folds that judge without one another."""
+@dataclass(frozen=True)
+class _Judged:
+    """What one fold says: of the setting that its training rows chose, of the default, and without each group."""
 
-    def __init__(self, planned: SearchPlan, engine: Engine | None) -> None:
-        self.planned, self.engine = planned, engine
-        self.found: dict[tuple[str, int], Margins | int] = {}
-
-    def add(self, part: SearchPlan, report: Report | None = None) -> None:
-        for (place, fold), answer in examine_settings(part, self.engine, report).items():
-            self.found[repr(part.settings[place]), fold] = answer
-
-    def search_without(self, fold: int) -> Search:
-        """The search as the other folds see it, extended where they choose an edge; a single fold judges itself."""
-        folds = self.planned.shared.folds
-        others = [k for k in range(len(folds)) if k != fold] or [fold]
-
-        def judge(settings: Sequence[dict[str, Any]]) -> Search:
-            new = [setting for setting in settings if (repr(setting), fold) not in self.found]
-            if new:
-                self.add(self.planned.extend(new))
-            keys = [repr(setting) for setting in settings]
-            part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
-            return judge_settings(settings, [folds[k] for k in others], part)
-
-        return extend_search(judge(self.planned.settings), self.planned.reach, judge)
-
-    def margins(self, choice: Choice, fold: int) -> Margins:
-        answer = self.found[repr(choice.setting), fold]
-        assert isinstance(answer, Margins)  # this method does not diverge
-        return answer
+    setting: Mapping[str, Any]
+    zero_shot: float
+    default: float
+    harmonic: float | None
+    without: Mapping[str, float]
 
 
-def _expect_without_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:
-    """Fit once; then score the fold's held-out classes without each group of attributes."""
-    fold, setting, groups = task
-    scorer, found = FoldScorer(shared, fold), {}
+def _judge_fold(shared: FoldData, task: tuple[int, Grid, Bounds | None, Groups]) -> _Judged:
+    fold, grid, bounds, groups = task
+    rows = shared.folds[fold].train
+    X, y = take_fold_rows(shared.X, rows), shared.y[rows]
+    setting, by_harmonic, constant = _choose_settings(shared, X, y, grid, bounds)
+    scorer, margins, found = FoldScorer(shared, fold), {}, {}
+    wanted = [setting, {}, by_harmonic]
 
     def visit(place: int, model: Any) -> None:
-        # What all groups share is worked out once, here.
-        scorer.scores(model)
-        for name, columns in groups.items():
+        margins[place] = row_margins(scorer.scores(model), scorer.own, scorer.is_seen)
+        for name, columns in groups.items() if place == 0 else ():
             table = _flatten_columns(shared.table, columns)
             scores = scorer.scores(model._redescribed(table), table)
             found[name] = row_margins(scores, scorer.own, scorer.is_seen).zsl
 
-    y = shared.y[shared.folds[fold].train]
-    clone(shared.estimator)._fit_together([setting], shared.training(fold), y, shared.table, visit)
-    return found
+    for place, one in enumerate(wanted):
+        # One after the other: settings may differ in their scaling.
+        scorer._prepared = None
+        clone(shared.estimator).set_params(**one)._fit_together(
+            [{}], X, y, shared.table, lambda _, model, place=place: visit(place, model)
+        )
+    harmonic = harmonic_mean(*margins[2].at(constant)) if len(shared.folds[fold].val_seen) else None
+    return _Judged(setting, margins[0].zsl, margins[1].zsl, harmonic, found)
+
+
+def _choose_settings(
+    shared: FoldData, X: Any, y: Any, grid: Grid, bounds: Bounds | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any], float]:
+    """The settings that these rows choose by either figure, and the constant; the default where they are too few."""
+    try:
+        search = selection.search(shared.estimator, X, y, shared.table, grid, extend=bounds, with_default=True)
+    except TooFewRows:
+        return {}, {}, 0.0
+    choice = search.pick("zsl")
+    try:
+        both = search.pick("gzsl")
+    except TooFewRows:
+        return choice.setting, choice.setting, 0.0
+    return choice.setting, both.setting, both.calibration
 
 
 def _flatten_columns(table: SignatureTable, columns: Sequence[int]) -> SignatureTable:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
-from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,10 +21,22 @@ from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
 from zskl.estimators._candidates import calibrate_scores
-from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
+from zskl.estimators._class_means_adapt import (
+    SHARPER,
+    AdaptationSettings,
+    FewShotTrial,
+    Rows,
+    RowsAtHand,
+    TaughtScores,
+    logits_of_rows,
+    sum_by_class,
+)
+from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
-from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
+from zskl.selection.class_folds import Fold, FoldData, check_seen, find_shared_validation, last_step, prepare_fold_data, transform_folds
+from zskl.selection.draw_search import validate_draws
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
 if TYPE_CHECKING:
@@ -38,20 +49,23 @@ Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n,
 FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
 FEW_CANDIDATES = 5  # with fewer, a fold says little
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
-Figures = NDArray[np.float64]  # one per fold
+Floats = NDArray[np.float64]
+Figures = Floats  # one per fold
 
-SHOTS, MIDDLE = (1, 2, 5, 10), 5
-DRAWS = 2
+SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
+DRAWS = 4
+FACTORS = (1.0, 0.5, 2.0, 4.0, 8.0)  # of what a description is worth; 1 is what training classes say
 ENOUGH = 60  # rows of a class to judge examples by
-EXAMPLE_WEIGHTS = (1.0, 2.0, 4.0, 8.0)  # n₀
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-ADAPTATION_WEIGHTS, KAPPAS, ROUNDS = (2.0, 5.0, 10.0, 25.0), (20.0, 40.0, 80.0), (3, 5)
-FEW_ROWS = 5  # of a class
-VALUES = 1 << 23  # features of validation rows that are tried together, at most
-UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
-FRONT = 3  # settings that are tried further
+ADAPTATION_WEIGHTS, PROPORTIONS = (3.0, 10.0, 30.0), (0.0, 0.5, 1.0)
+FEW_ROWS = 5  # of a class, to calibrate by
+VALUES = 1 << 20  # features of the rows of one batch, at most
+SIZES = (64, 500)  # of the batches that are tried
+PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
+FEW_CLASSES = 4
+UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
 INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
 _EXAMPLES, _KINDS = 7, 8  # streams of the seed
 
@@ -112,6 +126,9 @@ def calibrate(
     shared = prepare_fold_data(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
+    if isinstance(model, ClassMeansClassifier) and find_shared_validation(shared.folds) is not None:
+        _set_calibration(model, validate_draws(shared), constant)
+        return model
     shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     found: dict[int, tuple[Scored, FewShotTrial | None]] = {}
     with closing(ProgressBar("calibration")) as bar:
@@ -119,14 +136,19 @@ def calibrate(
             found[place] = part
             if progress:
                 bar(len(found), len(shared.folds))
-    parts = [found[place] for place in sorted(found)]
+    _set_calibration(ranker, [found[place] for place in sorted(found)], constant)
+    return model
+
+
+def _set_calibration(
+    ranker: ZeroShotClassifier, parts: Sequence[tuple[Scored, FewShotTrial | None]], constant: float | None
+) -> None:
     fitted = fit_calibration([scored for scored, _ in parts], constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
     trials = [trial for _, trial in parts if trial is not None]
     if trials:
         ranker._store_few_shot(choose_few_shot_settings(trials))
     ranker._accept_calibration()
-    return model
 
 
 def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None]:
@@ -149,9 +171,20 @@ def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rou
         "temperatures": {
             "seen": fit_temperature([_select_calibrated_side(one, True) for one in scored], "seen", rough),
             "unseen": fit_temperature([_select_calibrated_side(one, False) for one in scored], "unseen", rough),
-            "mixed": fit_temperature(mixed, "mixed", rough),
+            "mixed": fit_temperature(mixed, "mixed", rough, [_balance_sides(own, seen) for _, own, seen in scored]),
         },
     }
+
+
+def _balance_sides(own: NDArray[np.int64], seen: NDArray[np.bool_]) -> Floats:
+    """Weights (n,) of rows that let both sides weigh the same, as the harmonic mean does.
+
+    How many rows of either side there are says how folds were made, not what will be asked: with three times as many
+    rows of seen classes, an answer that is an unseen one would look wrong far too often.
+    """
+    mine = seen[own]
+    counts = np.array([max(1, np.count_nonzero(~mine)), max(1, np.count_nonzero(mine))])
+    return 0.5 / counts[mine.astype(int)]
 
 
 def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
@@ -161,30 +194,40 @@ def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
     return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
 
 
-def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rough: bool = False) -> float:
-    """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
+def fit_temperature(
+    answered: Sequence[Answered],
+    candidates: str = "these",
+    rough: bool = False,
+    weights: Sequence[Floats] | None = None,
+) -> float:
+    """argmin over T of the mean over folds of −log softmax(scores / T)[own class], with a weight for each row or none.
 
     The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
     than they help, T is the highest in the range, and the log says so. A `rough` T is within 2 % and says nothing.
     """
-    parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
-    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
+    weighed = [np.ones(len(own)) for _, own in answered] if weights is None else weights
+    parts = [
+        (scores.astype(np.float64), own, weight / weight.sum())
+        for (scores, own), weight in zip(answered, weighed, strict=True)
+        if len(own)
+    ]
+    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _, _ in parts])) if parts else 0.0
     if spread <= 0:
         return 1.0
 
     def loss(log_t: float) -> float:
         losses = []
-        for scores, own in parts:
+        for scores, own, weight in parts:
             logits = scores / (spread * np.exp(log_t))
             logits -= logits.max(axis=1, keepdims=True)
             mine = np.take_along_axis(logits, own[:, None], axis=1)[:, 0]
-            losses.append(float(np.mean(np.log(np.exp(logits).sum(axis=1)) - mine)))
+            losses.append(float(weight @ (np.log(np.exp(logits).sum(axis=1)) - mine)))
         return float(np.mean(losses))
 
     within = {"xatol": 0.02 if rough else 1e-4}
     found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
     if not rough and found.x > np.log(RANGE[1]) - FLAT:
-        classes = max(scores.shape[1] for scores, _ in parts)
+        classes = max(scores.shape[1] for scores, _, _ in parts)
         few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
         log.warning(
             "probabilities among %s classes will be nearly equal, though their order is right: %s",
@@ -207,42 +250,61 @@ def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     shrinkage = tried if first is None else (float(first["shrinkage"]),)
     others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
     examples = {str(k): found for k, found in others.items() if found is not None}
-    densities = _row_densities(trials)
     return {
         "examples": examples,
-        "wrong_weight": _choose_wrong_weight(some, examples),
-        "unlabelled": {"unseen": list(map(_best_zero_shot, densities)), "all": list(map(_best_generalised, densities))},
+        "wrong_weight": _choose_wrong_weight(some),
+        "unlabelled": {mode: _try_batches(some, mode) for mode in ("unseen", "all")},
     }
 
 
 def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
-    """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
+    """Settings for k examples of each held-out class, with the constant and temperatures for them.
+
+    What a description is worth follows from the training classes of each fold; only a clear gain changes it.
+    """
     parts = [trial.select_held_out() for trial in trials]
     drawn = [[draw_examples(trial, k, draw) for draw in range(DRAWS)] for trial in parts]
     if any(rows is None for fold in drawn for rows in fold):
         return None
+
+    def measure(shrinkage: float, factor: float) -> None:
+        for trial, fold in zip(parts, drawn, strict=True):
+            turned = trial.with_shrinkage(shrinkage)
+            # The model's own crowding, and less: rows make up for a crowded place.
+            crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
+            for rows in fold:
+                assert rows is not None
+                left = np.setdiff1d(np.arange(len(trial.own)), rows)
+                weights = turned.example_weights(factor)
+                taught = TaughtScores(turned, weights, turned.learn_examples(rows, factor), left)
+                for crowding in crowdings:
+                    accuracy = turned.accuracy(taught.scores(crowding), left)
+                    options.setdefault((shrinkage, factor, crowding), []).append(accuracy)
+
     options: dict[tuple[float, float, float], list[float]] = {}
-    for shrinkage, (trial, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = trial.with_shrinkage(shrinkage)
-        # The model's own crowding, and less: rows make up for a crowded place.
-        crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
-        for rows in fold:
-            assert rows is not None
-            left = np.setdiff1d(np.arange(len(trial.own)), rows)
-            taught = TaughtScores(turned, sum_rows(turned, rows, trial.own[rows]), left)
-            for weight, crowding in product(EXAMPLE_WEIGHTS, crowdings):
-                scores = taught.scores(weight, crowding, by_certainty=True)
-                options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
-    best = max(options, key=lambda option: float(np.mean(options[option])))
-    shrinkage, weight, crowding = best
+    for shrinkage in tried:
+        measure(shrinkage, FACTORS[0])
+    shrinkage, _, _ = _best_beyond_chance(options)
+    for factor in FACTORS[1:]:
+        measure(shrinkage, factor)
+    best = _best_beyond_chance(options)
+    shrinkage, factor, crowding = best
     scored = []
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
-        taught = TaughtScores(turned, sum_rows(turned, given, trial.own[given]), rows)
-        scored.append((taught.scores(weight, crowding, by_certainty=True), trial.own[rows], trial.seen))
+        taught = TaughtScores(turned, turned.example_weights(factor), turned.learn_examples(given, factor), rows)
+        scored.append((taught.scores(crowding), trial.own[rows], trial.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
-    return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
+    return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
+
+
+def _best_beyond_chance(options: dict[tuple[float, float, float], list[float]]) -> tuple[float, float, float]:
+    """The option with the best mean; the first, the model's own, unless the gain is above its standard error."""
+    own, *_ = options
+    best = max(options, key=lambda option: float(np.mean(options[option])))
+    gains = np.subtract(options[best], options[own])
+    return best if gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)) else own
 
 
 def draw_examples(trial: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
@@ -255,19 +317,12 @@ def draw_examples(trial: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] |
     return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(trial.new) / 2) else None
 
 
-def sum_rows(trial: FewShotTrial, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Rows:
-    """(c, d) the sums of these rows by the classes that they are counted for."""
-    member = np.zeros((len(trial.seen), len(rows)), np.float32)
-    member[columns, np.arange(len(rows))] = 1
-    return member @ trial.x[rows]
-
-
-def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
+def _choose_wrong_weight(trials: Sequence[FewShotTrial]) -> float:
     """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
-    weight = examples["1"]["weight"] if "1" in examples else 2.0
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
     for trial in trials:
-        scores = TaughtScores(trial, None, trial.new_rows).scores(weight, trial.crowding)
+        weights = trial.description_weights(INDUCTIVE)
+        scores = TaughtScores(trial, weights, None, trial.new_rows).scores(trial.crowding)
         shown, columns = [], []
         for column in trial.new:
             others = np.flatnonzero(trial.own[trial.new_rows] != column)
@@ -279,112 +334,114 @@ def _choose_wrong_weight(trials: Sequence[FewShotTrial], examples: dict[str, Any
         if not len(left):
             continue
         counts = np.bincount(marked, minlength=len(trial.seen)).astype(np.float32)
-        means = np.asarray(sum_rows(trial, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
+        sums = sum_by_class(trial.x[rows], marked, len(trial.seen))
+        means = np.asarray(sums / np.maximum(counts, 1)[:, None], np.float32)
         for against, found in accuracies.items():
-            scores = TaughtScores(trial, -np.float32(against) * means, left).scores(weight, trial.crowding)
+            scores = TaughtScores(trial, weights, -np.float32(against) * means, left).scores(trial.crowding)
             found.append(trial.accuracy(scores, left))
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against])))) if accuracies[0.0] else 0.0
 
 
-# Unlabelled rows that come later may be few, of some classes more than of others, and of some not at all. So settings
-# are judged by the mean gain over three kinds of validation rows: as they are, uneven, and without half of the held-out
-# classes; and again with few rows of each class. More than a few rounds, and balance, bring more where everything is
-# even, and do harm where it is not.
+# Unlabelled rows that come later may be few, of some classes more than of others, and of many classes not at all. So
+# each setting is tried on many simulated batches, drawn from validation rows: few and many rows, of few, some and all
+# of the held-out classes, evenly and unevenly. All are stored: those that are like the rows at hand then decide.
 
 
-def _best_zero_shot(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """From rows of held-out classes alone, the settings with the best mean gain in accuracy over the kinds of rows."""
-    parts = [trial.select_held_out() for trial in trials]
-    kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
-    before = [
-        {name: _measure_few_shot_accuracy(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()}
-        for fold in kinds
-    ]
-
-    @cache
-    def gains(how: AdaptationSettings, names: tuple[str, ...]) -> Figures:
-        found = []
-        for fold, old in zip(kinds, before, strict=True):
-            turned = [_whiten_few_shot_trial(fold[name], how) for name in names]
-            after = [_measure_few_shot_accuracy(one, how.weight, how.crowding, one.adapt(how).sums) for one in turned]
-            found.append(np.mean([new - old[name] for new, name in zip(after, names, strict=True)]))
-        return np.array(found)
-
-    options = [
-        AdaptationSettings(weight=weight, kappa=kappa, rounds=min(ROUNDS))
-        for weight, kappa in product(ADAPTATION_WEIGHTS, KAPPAS)
-    ]
-    front = _try_front(options, _shrinkage_values(parts), lambda how: gains(how, ("even",)))
-    longer, all_kinds = [replace(one, rounds=rounds) for one in front for rounds in ROUNDS], tuple(kinds[0])
-    how = _sort_adaptation_options(longer, lambda how: gains(how, all_kinds))[0]
-    scored = []
-    for trial, part in zip(trials, parts, strict=True):
-        sums = np.zeros((len(trial.seen), trial.x.shape[1]), np.float32)
-        sums[trial.new] = _whiten_few_shot_trial(part, how).adapt(how).sums
-        scored.append(
-            (_whiten_few_shot_trial(trial, how).scores(how.weight, how.crowding, sums), trial.own, trial.seen)
+def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, Any]]:
+    """An entry for each setting: the gain in each batch, and what calibrates the model afterwards."""
+    generalised = mode == "all"
+    parts = trials if generalised else [trial.select_held_out() for trial in trials]
+    thin = [thin_rows(trial, FEW_ROWS) for trial in trials]
+    plain = fit_calibration(
+        [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in thin], rough=True
+    )
+    sharpness = 1 / plain["temperatures"]["mixed" if generalised else "unseen"]
+    shift = float(plain["calibration"]) if generalised else 0.0
+    first = AdaptationSettings(kappa=SHARPER * sharpness, shift=shift, crowding=trials[0].crowding)
+    batches = [(fold, batch) for fold, part in enumerate(parts) for batch in _draw_batches(part, fold)]
+    if not batches:
+        return []
+    hands = [_measure_hand(batch, replace(first, kappa=sharpness)) for _, batch in batches]
+    before = _measure_batches([(batch, batch.scores(INDUCTIVE, batch.crowding)) for _, batch in batches], generalised)
+    entries = []
+    for weight, proportion in product(ADAPTATION_WEIGHTS, PROPORTIONS):
+        how = replace(first, weight=weight, proportion=proportion)
+        # Of each fold the last batch, with many rows of all classes, calibrates the model.
+        sums = [batch.adapt(how).sums for _, batch in batches]
+        last = {fold: added for (fold, _), added in zip(batches, sums, strict=True)}
+        scored = []
+        for fold, added in last.items():
+            all_sums = added
+            if not generalised:
+                all_sums = np.zeros((len(thin[fold].seen), added.shape[1]), np.float32)
+                all_sums[thin[fold].new] = added
+            one = thin[fold]
+            scored.append((one.scores(how.weight, how.crowding, all_sums), one.own, one.seen))
+        taught = [
+            (batch, batch.scores(how.weight, how.crowding, added))
+            for (_, batch), added in zip(batches, sums, strict=True)
+        ]
+        gains = _measure_batches(taught, generalised) - before
+        entries.append(
+            {
+                **asdict(how),
+                "batches": [
+                    [float(hand.rows), float(hand.present), hand.classes, float(gain)]
+                    for hand, gain in zip(hands, gains, strict=True)
+                ],
+                "per_class": float(max(hand.per_class for hand in hands)),
+                "gain": float(gains.mean()),
+                "spread": float(gains.std()),
+                "least": float(gains.min()),
+                **fit_calibration(scored, rough=True),
+            }
         )
-    rows = [len(trial.new_rows) / len(trial.new) for trial in trials]
-    return _describe_adaptation(rows, how, gains(how, all_kinds), scored)
+    return entries
 
 
-def _best_generalised(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
-    """From rows of all classes, settings with the best H. While rows are shared out, seen classes are calibrated."""
-    plain = [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in trials]
-    constant, before = best_constant([row_margins(*one) for one in plain])
-    options = [
-        AdaptationSettings(weight, kappa, balance, min(ROUNDS), constant, trials[0].crowding)
-        for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
-    ]
+def _draw_batches(part: FewShotTrial, fold: int) -> list[FewShotTrial]:
+    """Batches of a fold's validation rows, the last with many rows of all classes.
 
-    def score(how: AdaptationSettings) -> list[Scored]:
-        turned = [_whiten_few_shot_trial(trial, how) for trial in trials]
-        return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
-
-    @cache
-    def gains(how: AdaptationSettings) -> Figures:
-        return best_constant([row_margins(*one) for one in score(how)])[1] - before
-
-    how = _try_front(options, _shrinkage_values(trials), gains)[0]
-    return _describe_adaptation([len(trial.own) / len(trial.seen) for trial in trials], how, gains(how), score(how))
-
-
-def _describe_adaptation(
-    rows: Sequence[float], how: AdaptationSettings, gains: Figures, scored: Sequence[Scored]
-) -> dict[str, Any]:
-    spread = float(gains.std(ddof=1)) if len(gains) > 1 else 0.0
-    figures = {"gain": float(gains.mean()), "spread": spread, "least": float(gains.min())}
-    return {"per_class": float(np.mean(rows)), **asdict(how), **figures, **fit_calibration(scored, rough=True)}
+    Where seen classes are among the candidates, all of them are there, and half of the rows are theirs.
+    """
+    draw, new = make_generator(0, _KINDS, fold), part.new
+    there = [column for column in new if np.any(part.own == column)]
+    most = max(1, VALUES // part.x.shape[1])
+    found = []
+    for size, presence, uneven in product(SIZES, PRESENCES, (True, False)):
+        few = int(draw.integers(2, FEW_CLASSES + 1)) if presence == 0 else round(presence * len(there))
+        columns = draw.permutation(there)[: max(2, few)]
+        shares = draw.dirichlet(np.full(len(columns), UNEVEN)) if uneven else np.full(len(columns), 1 / len(columns))
+        rows = [_draw_rows(part, draw, columns, draw.multinomial(min(size, most), shares))]
+        seen = np.flatnonzero(part.seen)
+        if len(seen):
+            rows.append(_draw_rows(part, draw, seen, draw.multinomial(len(rows[0]), np.full(len(seen), 1 / len(seen)))))
+        chosen = np.sort(np.concatenate(rows))
+        if len(chosen) and (not len(seen) or len(rows[1])):
+            found.append(part.select_rows(chosen))
+    return found
 
 
-def _measure_few_shot_accuracy(part: FewShotTrial, weight: float, crowding: float, added: Rows | None = None) -> float:
-    return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
+def _draw_rows(
+    part: FewShotTrial, draw: np.random.Generator, columns: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """So many rows of each class, or all that there are."""
+    pairs = zip(columns, counts, strict=True)
+    return np.concatenate([draw.permutation(np.flatnonzero(part.own == column))[:count] for column, count in pairs])
 
 
-def _whiten_few_shot_trial(trial: FewShotTrial, how: AdaptationSettings) -> FewShotTrial:
-    return trial.with_shrinkage(trial.shrinkage if how.shrinkage is None else how.shrinkage)
+def _measure_hand(batch: FewShotTrial, how: AdaptationSettings) -> RowsAtHand:
+    u = scale_to_unit_length(batch.description_weights(INDUCTIVE)[:, None] * batch.described + batch.known)
+    other = None if batch.other is None else np.float32(how.kappa) * batch.other
+    moving = ~batch.seen
+    return RowsAtHand.from_logits(logits_of_rows(batch.x, u, batch.rows, moving, how, other, batch.crowded), moving)
 
 
-def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
-    """Rows of a fold's held-out classes: as they are, unevenly many of each class, and of half of the classes."""
-    draw, c = make_generator(0, _KINDS, fold), len(part.seen)
-    rank = draw.permutation(c)
-    uneven = draw.random(len(part.own)) < np.exp(-UNEVEN * rank / c)[part.own]
-    half = (rank < c / 2)[part.own]
-    kinds = {"uneven": uneven, "half": half}
-    return {"even": part} | {name: part.select_rows(np.flatnonzero(rows)) for name, rows in kinds.items() if rows.any()}
-
-
-def _row_densities(trials: Sequence[FewShotTrial]) -> list[list[FewShotTrial]]:
-    """The validation rows with few rows of a class, and with as many as there are or as fit."""
-    most = min(int(np.bincount(trial.own).max()) for trial in trials)
-    fitting = []
-    for trial in trials:
-        counts, rows = np.bincount(trial.own, minlength=len(trial.seen)), VALUES // trial.x.shape[1]
-        fitting.append(max((few for few in counts.tolist() if np.minimum(counts, few).sum() <= rows), default=1))
-    many = max(1, min(fitting))
-    limits = (FEW_ROWS, many) if min(most, many) > 2 * FEW_ROWS else (many,)
-    return [[thin_rows(trial, limit) for trial in trials] for limit in limits]
+def _measure_batches(scored: Sequence[tuple[FewShotTrial, Rows]], generalised: bool) -> Figures:
+    """The accuracy of each batch by rows, or its H with the constant that is best for all batches."""
+    if generalised:
+        return best_constant([row_margins(scores, batch.own, batch.seen) for batch, scores in scored])[1]
+    return np.array([np.mean(scores.argmax(axis=1) == batch.own) for batch, scores in scored])
 
 
 def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
@@ -403,22 +460,3 @@ def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
     own = trials[0].shrinkage
     return (own,) if float(np.ptp(trials[0].eigenvalues)) == 0.0 else (own, own / 2, own / 4)
-
-
-def _try_front(
-    options: Sequence[AdaptationSettings], shrinkages: Sequence[float], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """The options that are best at the middle shrinkage, tried at the others too: the best of these."""
-    middle, *others = sorted(shrinkages, key=lambda one: abs(one - shrinkages[len(shrinkages) // 2]))
-    tried = _sort_adaptation_options([replace(one, shrinkage=middle) for one in options], gains)[:FRONT]
-    return _sort_adaptation_options(
-        [*tried, *(replace(one, shrinkage=other) for one in tried for other in others)], gains
-    )[:FRONT]
-
-
-def _sort_adaptation_options(
-    options: Sequence[AdaptationSettings], gains: Callable[[AdaptationSettings], Figures]
-) -> list[AdaptationSettings]:
-    """Best first."""
-    means = np.array([gains(option).mean() for option in options])
-    return [options[place] for place in np.argsort(-means, kind="stable")]

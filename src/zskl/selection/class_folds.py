@@ -18,8 +18,10 @@ from zskl._arrays import is_torch, make_generator
 from zskl._validation import check_count, list_values
 from zskl.datasets.dataset import Dataset, fold_names
 from zskl.datasets.split import FOLDS, LEAST_HELD, LEAST_SEEN, hold_out_thirds
+from zskl.estimators._class_draws import draw_classes
 from zskl.estimators._inputs import check_training
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, to_labels
 
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
-_CLASSES, _ROWS = range(2)  # streams of the seed
+VALIDATION_SHARE = 0.25  # of the rows of every class, for draws
+MOST_VALIDATION_ROWS = 3000  # for draws: more say little more
+DRAWS = ((40, 24), (100, 12), (300, 8), (np.inf, 4))  # with up to so many classes so many draws
+_CLASSES, _ROWS, _VALIDATION = range(3)  # streams of the seed
 
 
 class TooFewRows(ValueError):
@@ -146,6 +151,69 @@ def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[Rows]:
     return held[:n_folds]
 
 
+def draws(labels: Any, n_draws: int | None = None, seed: int = 0, share: float = VALIDATION_SHARE) -> list[Fold]:
+    """Make many draws of held-out classes that all validate on the same rows.
+
+    A share of the rows of every class is kept out of training. Each draw then holds out a quarter of the classes, every
+    class once before one comes again. So class means need one fit for all of them, see `zskl.selection.tune`.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        The labels of the training rows.
+    n_draws : int, default=None
+        How many draws; None takes 24, or fewer where there are many classes.
+    seed : int, default=0
+        Seed of the draws.
+    share : float, default=0.25
+        The share of the rows of each class to validate on: at least one row, and none of a class of a single row.
+
+    Returns
+    -------
+    list of Fold
+        The draws, as positions within `labels`.
+
+    Examples
+    --------
+    >>> from zskl import selection
+    >>> some = selection.draws(["owl", "owl", "cat", "cat", "ant", "ant", "bee", "bee"], n_draws=2)
+    >>> [fold.val_unseen.tolist() for fold in some]
+    [[1, 7], [2, 5]]
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share is {share!r}: expected a number above 0 and below 1")
+    y = to_labels(labels, "labels")
+    codes = np.unique(y, return_inverse=True)[1]
+    classes = int(codes.max()) + 1 if len(codes) else 0
+    if classes < 2 * LEAST_HELD:
+        _hold_out_classes(classes, 1, seed)  # which refuses
+    if n_draws is None:
+        n_draws = next(count for limit, count in DRAWS if classes <= limit)
+    check_count("n_draws", n_draws)
+    most = max(1, MOST_VALIDATION_ROWS // classes)
+    own = np.zeros(len(codes), dtype=bool)
+    for code in range(classes):
+        rows = make_generator(seed, _VALIDATION, code).permutation(np.flatnonzero(codes == code))
+        own[rows[: min(max(1, round(share * len(rows))), most, len(rows) - 1)]] = True
+    found = []
+    for held in draw_classes(classes, n_draws, seed):
+        out = np.isin(codes, held)
+        if (own & out).any():
+            found.append(
+                Fold(np.flatnonzero(~own & ~out), np.flatnonzero(own & ~out), np.flatnonzero(own & out))
+            )
+    return found
+
+
+def find_shared_validation(folds: Sequence[Fold]) -> tuple[Rows, Rows] | None:
+    """Rows that some fold trains on, and the validation rows of all; None if these differ or one trains on them."""
+    validation = np.sort(folds[0].validation)
+    if len(folds) < 2 or not all(np.array_equal(np.sort(fold.validation), validation) for fold in folds[1:]):
+        return None
+    train = np.unique(np.concatenate([fold.train for fold in folds]))
+    return None if np.isin(train, validation).any() else (train, validation)
+
+
 def _make_fold(codes: Rows, train: Rows, val: Rows, share: float, seed: int, k: int) -> Fold:
     kept, seen = [], []
     for code in np.unique(codes[train]):
@@ -205,7 +273,9 @@ def prepare_fold_data(
     missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]
     if missing:
         raise ValueError(f"no signature for class {list_values(missing)}: every label in y needs a row in signatures")
-    if given is None or isinstance(given, Integral):
+    if given is None and isinstance(estimator, ClassMeansClassifier) and (drawn := draws(labels)):
+        chosen = drawn
+    elif given is None or isinstance(given, Integral):
         chosen = folds(labels, 3 if given is None else int(given))
     else:
         chosen = folds(given) if isinstance(given, Dataset) else _check_folds(given)

@@ -72,7 +72,9 @@ class AgainstDefault:
         The mean difference of scores over folds: of the chosen setting less the default, or of the best other setting
         less the default where that was kept. None where one of both diverged, or nothing else was tried.
     spread : float
-        The standard deviation of these differences; 0 of a single fold.
+        The standard deviation of these differences; 0 of a single fold. Over classes: how much may be luck.
+    over : {"folds", "classes"}, default="folds"
+        What the two were compared over.
 
     Examples
     --------
@@ -84,17 +86,19 @@ class AgainstDefault:
     kept: bool
     gain: float | None = None
     spread: float = 0.0
+    over: str = "folds"
 
     def __str__(self) -> str:
         if self.gain is None:
             return "the default setting is kept: no other could be compared" if self.kept else "the default diverged"
         points, spread = 100 * self.gain, 100 * self.spread
+        luck = "the differences spread over folds" if self.over == "folds" else "what may be luck with these classes"
         if not self.kept:
-            beyond = f", more than the differences spread over folds ({spread:.1f})"
+            beyond = f", more than {luck} ({spread:.1f})"
             return f"the default setting is replaced: the chosen one is {points:.1f} points better{beyond}"
         if points <= 0:
             return "the default setting is kept: no other has a higher mean"
-        within = f"no more than the differences spread over folds ({spread:.1f})"
+        within = f"no more than {luck} ({spread:.1f})"
         return f"the default setting is kept: the best other is {points:.1f} points better, {within}"
 
 
@@ -189,6 +193,11 @@ class Search:
         Whether that setting is chosen unless another is better beyond the spread of the folds.
     dropped : frozenset of int
         Places of settings that were tried on the first fold alone; their figures are −∞ too.
+    gains : ndarray of shape (S,) or None
+        Where one fit serves many draws of classes (`selection.draws`): the mean gain in accuracy over the default
+        setting, class by class, of each setting together with its neighbours in the grid.
+    doubts : ndarray of shape (S,) or None
+        How much of these gains may be luck.
 
     Examples
     --------
@@ -214,6 +223,8 @@ class Search:
     default: int | None = None
     keeps_default: bool = False
     dropped: frozenset[int] = frozenset()
+    gains: NDArray[np.float64] | None = None
+    doubts: NDArray[np.float64] | None = None
 
     @property
     def raw(self) -> NDArray[np.float64]:
@@ -272,7 +283,16 @@ class Search:
         ranking = self.ranking(scoring)
         if self.default is None or not self.keeps_default:
             return ranking
+        if scoring == "zsl" and self.gains is not None and self.doubts is not None:
+            return self._order_by_gains(self.gains - self.doubts)
         return prefer_default(ranking, self.scores(scoring), self.default)
+
+    def _order_by_gains(self, sure: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Settings by what they surely gain over the default, of equals by the harmonic mean; none: the default."""
+        order = np.lexsort((-self.gzsl.mean(axis=1), -sure.round(ROUNDING)))
+        if sure[order[0]] <= 0:
+            return np.concatenate([[self.default], order[order != self.default]])
+        return order
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """Choose the best setting.
@@ -319,6 +339,11 @@ class Search:
         if self.default is None or not self.keeps_default:
             return None
         kept, scores = place == self.default, self.scores(scoring)
+        if scoring == "zsl" and self.gains is not None and self.doubts is not None:
+            sure = self.gains - self.doubts
+            sure[self.default] = -np.inf
+            best = int(sure.argmax()) if kept and len(sure) > 1 else place
+            return AgainstDefault(kept, float(self.gains[best]), float(self.doubts[best]), "classes")
         others = [one for one in self.ranking(scoring).tolist() if one != self.default] if kept else [place]
         found = difference_from_default(scores[others[0]], scores[self.default]) if others else None
         return AgainstDefault(kept) if found is None else AgainstDefault(kept, *found)

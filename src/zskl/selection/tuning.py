@@ -17,20 +17,23 @@ from zskl._display import ProgressBar, Shown, format_percent
 from zskl._validation import check_flag, check_option
 from zskl.engines import Engine
 from zskl.estimators.base import DefaultGrid, ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.committee import Committee
-from zskl.methods import BATCH_SIZE, drop_fixed_settings, nest_grids, prefix_settings
+from zskl.methods import BATCH_SIZE, MEMBER_MEANS, drop_fixed_settings, nest_grids, prefix_settings
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import (
     Fold,
     FoldData,
     check_seen,
     clone_with_settings,
+    find_shared_validation,
     fit_pipeline,
     is_pipeline,
     last_step,
     prepare_fold_data,
 )
 from zskl.selection.composite_search import search_members, search_pipeline
+from zskl.selection.draw_search import search_draws
 from zskl.selection.grid_search import (
     Bounds,
     Grid,
@@ -145,6 +148,8 @@ def _run_search(shared: FoldData, grid: Grid, options: SearchOptions) -> Search:
     if isinstance(shared.estimator, Committee):
         return search_members(shared, grid, options)
     planned = plan_search(shared, grid, options.extend, options.with_default, options.halving)
+    if isinstance(shared.estimator, ClassMeansClassifier) and find_shared_validation(shared.folds) is not None:
+        return search_draws(planned, options.report)
     return search_grid(planned, options.engine, options.report)
 
 
@@ -418,6 +423,10 @@ def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         return nest_grids({name: grid}), prefix_settings(name, bounds)
     if isinstance(estimator, Committee):
         members = {name: default_grid_of(member) for name, member in estimator._clone_members()}
+        # A committee fits its members again on each fold: class means have a smaller grid there.
+        for name, member in estimator._clone_members():
+            if isinstance(member, ClassMeansClassifier):
+                members[name] = MEMBER_MEANS, members[name][1]
         ends = {
             key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
         }

@@ -1,0 +1,325 @@
+"""Class means on classes that they were not shown, in closed form: one fit stands for many fits on folds.
+
+Some rows of every training class are kept out, to validate on; sums of all others make one whitened space. A draw then
+holds some classes out. With B = (K + νI)⁻¹ over the signatures of all training classes and U those of the held-out ones,
+what the others predict for U needs no further fit:
+
+    M̂_U − (B_UU)⁻¹ (B M̂)_U = k(U, R) (K_RR + νI)⁻¹ M̂_R
+
+Two small leaks are left: the held-out classes take part in the scatter within classes (by other rows than those that
+are scored) and in the centre and the median distance. docs/selection.md says what they amount to.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl._arrays import is_sparse_rows, make_generator, to_numpy
+from zskl.estimators import _class_means_fit as fitting
+from zskl.estimators._class_means_adapt import FewShotTrial
+from zskl.estimators._class_means_fit import FitCache, Floats, LeftOutClasses, SignatureKernel, Whitening
+from zskl.metrics import harmonic_mean, row_margins
+
+if TYPE_CHECKING:
+    from zskl.estimators.class_means import ClassMeansClassifier
+
+Codes = NDArray[np.int64]
+LEAST_DRAWN = 4  # training classes
+SHARED_DRAWS = 8  # that judge plain cosine
+TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on
+HELD_SHARE = 4  # a draw holds out one class of so many
+LEAST_HELD = 2
+_DRAWS = 11  # stream of the seed
+
+
+def draw_classes(classes: int, draws: int, seed: int = 0) -> list[Codes]:
+    """The classes that each draw holds out: a quarter, and each class once before one comes again."""
+    held = max(LEAST_HELD, round(classes / HELD_SHARE))
+    found: list[Codes] = []
+    number = 0
+    while len(found) < draws:
+        order = make_generator(seed, _DRAWS, number).permutation(classes)
+        found += [np.sort(order[start : start + held]) for start in range(0, classes - held + 1, held)]
+        number += 1
+    return found[:draws]
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """Unit means M̂ of the classes and, with another prior than zero, whitened signatures Y°: all that is combined."""
+
+    at: Whitening
+    vectors: Floats  # (B, d)
+    gram: Floats | None  # (B, B), where it is smaller than the vectors
+    rows: NDArray[np.float32]  # (n, B) of the validation rows x̂
+    kept: NDArray[np.float32]  # (m, B) of the kept rows
+    sums: Floats  # (C,) length of what training rows add to a direction
+    fit: tuple[Floats, Floats]  # (C,) M̂·Y° and ‖Y°‖² of each class: what the slope is made of
+
+    def to_unit_length(self, combined: Floats) -> Floats:
+        if self.gram is None:
+            whole = combined @ self.vectors
+            squares = (whole * whole).sum(axis=1, keepdims=True)
+        else:
+            squares = ((combined @ self.gram) * combined).sum(axis=1, keepdims=True)
+        length = np.sqrt(np.maximum(squares, 0.0))
+        return combined / np.where(length > 0, length, 1.0)
+
+
+class ClassDraws:
+    """Validation rows of all training classes of a model, and draws of classes that are held out.
+
+    The model has sums of other rows and a `FitCache`. `scaled` (n, d) are the validation rows, of classes `codes` (n,).
+    """
+
+    def __init__(self, model: ClassMeansClassifier, scaled: Any, codes: Codes, held: Sequence[Codes]) -> None:
+        self.model, self.codes, self.held = model, codes, list(held)
+        self._scaled = scaled
+        self._rotated: dict[bool, Any] = {}
+        self._basis: tuple[object, _Basis] | None = None
+        cache: FitCache = model._fit_cache
+        self.owners, self.C = cache.owners, len(cache.sums.rows)
+        self._starts = np.searchsorted(self.owners, np.arange(self.C))  # of the signatures of each class
+        # Some kept rows are enough to try things on.
+        self._some = np.arange(0, len(cache.sums.kept.codes), max(1, len(cache.sums.kept.codes) // TRIAL_KEPT_ROWS))
+        kept = cache.sums.kept.codes[self._some]
+        self._shown = [~np.isin(kept, one) for one in self.held]
+        self._across: dict[tuple[Any, ...], Floats] = {}
+        self._mine = [np.flatnonzero(np.isin(codes, one)) for one in self.held]
+
+    # The parts of a score
+
+    def _find_basis(self, model: ClassMeansClassifier) -> _Basis:
+        plain, shared = model.prior_ == "cosine", model.prior_ != "zero"
+        key = plain, float(model.shrinkage), shared
+        if self._basis is not None and self._basis[0] == key:
+            return self._basis[1]
+        # Models of one search differ in their kernels, not in their rows: all take the space of the first.
+        at = self.model._fit_cache.whitening(float(model.shrinkage), plain=plain)
+        if plain not in self._rotated:
+            self._rotated[plain] = at.space.center_and_rotate(self._scaled)
+        unit = at.means / at.lengths[:, None]
+        vectors = np.concatenate([unit, at.own_signatures]) if shared else unit
+        kept = at.cache.rotated_kept_rows(at.space)[self._some]
+        products = (to_numpy(at.cosines(rows, vectors)).astype(np.float32) for rows in (self._rotated[plain], kept))
+        rows, mine = products
+        fit = np.zeros(self.C), np.zeros(self.C)
+        if shared:
+            np.add.at(fit[0], self.owners, (at.targets * at.own_signatures).sum(axis=1))
+            np.add.at(fit[1], self.owners, (at.own_signatures**2).sum(axis=1))
+        lengths = np.linalg.norm(at.sums, axis=1)
+        gram = vectors @ vectors.T if len(vectors) <= vectors.shape[1] else None
+        self._basis = key, _Basis(at, vectors, gram, rows, mine, lengths, fit)
+        return self._basis[1]
+
+    def _inverse(self, model: ClassMeansClassifier) -> tuple[SignatureKernel, Floats]:
+        cache = model._fit_cache
+        kernel = SignatureKernel(model.kernel, cache.width(model.kernel, float(model.bandwidth)))
+        return kernel, cache.inverse(kernel, float(model.noise))
+
+    def _combinations(
+        self, model: ClassMeansClassifier, basis: _Basis, held: Codes, everyone: bool
+    ) -> tuple[Floats, Codes]:
+        """What descriptions say of the held-out classes, or of `everyone`: (r, B) of unit length, and the rows (r,)."""
+        out = np.isin(self.owners, held)
+        lost, rest = np.flatnonzero(out), np.flatnonzero(~out)
+        rows = np.arange(len(self.owners)) if everyone else lost
+        found = np.zeros((len(rows), len(basis.vectors)))
+        if model.prior_ != "cosine":
+            noise, inverse = float(model.noise), self._inverse(model)[1]
+            key = model.signature_scaling, model.kernel, float(model.bandwidth), noise, held.tobytes()
+            if key not in self._across:
+                self._across[key] = np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost])  # (U, R)
+            across = self._across[key]
+            weights = -across
+            if everyone:
+                weights = np.zeros((len(rows), len(rows)))
+                weights[lost] = -across
+                weights[rest] = -noise * (inverse[rest] - inverse[np.ix_(rest, lost)] @ across)
+                weights[rest, rest] += 1
+            weights[:, lost] = 0.0
+            if len(self.owners) == self.C:
+                found[:, : self.C] = weights
+            else:
+                np.add.at(found.T, self.owners, weights.T)
+        if model.prior_ != "zero":
+            slope = 1.0
+            if model.prior_ == "identity":
+                slope = self._slope(basis, held)
+                found[:, self.C :] -= slope * weights
+            found[np.arange(len(rows)), self.C + rows] += slope
+        return basis.to_unit_length(found), rows
+
+    def _slope(self, basis: _Basis, held: Codes) -> float:
+        """s of least squares over the classes that are not held out."""
+        known = np.setdiff1d(np.arange(self.C), held)
+        size = float(basis.fit[1][known].sum())
+        return max(float(basis.fit[0][known].sum()) / size, 0.0) if size > 0 else 0.0
+
+    def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes, held: Codes) -> NDArray[np.float32]:
+        """(n, c) of the scores (n, r) of signature rows: of a class with several the best."""
+        if len(self.owners) == self.C:
+            return scores
+        classes = np.unique(self.owners[rows])
+        return np.maximum.reduceat(scores, np.searchsorted(self.owners[rows], classes), axis=1)
+
+    # What is asked of it
+
+    def held_out_accuracies(self, models: Sequence[ClassMeansClassifier]) -> tuple[Floats, Floats]:
+        """For each model the accuracy of each class (K, C) among those held out with it, and of each draw (K, F).
+
+        A class without validation rows has no accuracy: NaN.
+        """
+        by_class, by_draw = np.zeros((len(models), self.C)), np.zeros((len(models), len(self.held)))
+        tries = np.zeros(self.C)
+        for held, mine in zip(self.held, self._mine, strict=True):
+            tries += np.bincount(self.codes[mine], minlength=self.C) if len(mine) else 0
+        order = sorted(range(len(models)), key=lambda k: _work(models[k]))
+        # Models that differ in crowding alone share everything but a subtraction.
+        for _, some in groupby(order, key=lambda k: _work(models[k])[:-1]):
+            places = list(some)
+            basis = self._find_basis(models[places[0]])
+            for number, held in enumerate(self.held):
+                found = self._answers_of_draw([models[k] for k in places], basis, number)
+                own = self.codes[self._mine[number]]
+                counts = np.bincount(own, minlength=self.C)
+                for k, answers in zip(places, found, strict=True):
+                    hits = np.bincount(own, weights=answers == own, minlength=self.C)
+                    by_class[k] += hits
+                    by_draw[k, number] = np.mean(hits[held][counts[held] > 0] / counts[held][counts[held] > 0])
+        with np.errstate(invalid="ignore"):
+            return by_class / tries, by_draw
+
+    def _answers_of_draw(
+        self, models: Sequence[ClassMeansClassifier], basis: _Basis, number: int
+    ) -> list[NDArray[np.int64]]:
+        held, mine = self.held[number], self._mine[number]
+        combined, rows = self._combinations(models[0], basis, held, everyone=False)
+        directions = combined.T.astype(np.float32)
+        scores = basis.rows[mine] @ directions
+        found, crowded = [], None
+        for model in models:
+            lowered = scores
+            if model.crowding and self._shown[number].any():
+                if crowded is None:
+                    close = basis.kept[self._shown[number]] @ directions
+                    crowded = fitting.mean_of_largest(close, float(model.crowding_share))
+                lowered = scores - np.float32(model.crowding) * crowded
+            found.append(held[self._best_of_classes(lowered, rows, held).argmax(axis=1)])
+        return found
+
+    def scores(self, model: ClassMeansClassifier, number: int) -> tuple[NDArray[np.float32], Codes, NDArray[np.bool_]]:
+        """Scores (n, C) of all validation rows in one draw, the column (n,) of each one's class, and who is seen (C,)."""
+        held, basis = self.held[number], self._find_basis(model)
+        described, rows = self._combinations(model, basis, held, everyone=True)
+        whole = float(model.description_weight_) * described
+        seen = np.ones(self.C, dtype=bool)
+        seen[held] = False
+        known = np.flatnonzero(seen[self.owners])
+        whole[known, self.owners[known]] += basis.sums[self.owners[known]]
+        directions = basis.to_unit_length(whole).T.astype(np.float32)
+        scores = basis.rows @ directions
+        if model.crowding and self._shown[number].any():
+            close = basis.kept[self._shown[number]] @ directions
+            scores = scores - np.float32(model.crowding) * fitting.mean_of_largest(close, float(model.crowding_share))
+        return self._best_of_classes(scores, rows, held), self.codes, seen
+
+    def few_shot_trial(self, model: ClassMeansClassifier, number: int) -> FewShotTrial | None:
+        """The validation rows of one draw, to try examples and unlabelled rows on; None for sparse rows."""
+        if is_sparse_rows(self._scaled):
+            return None
+        held, basis = self.held[number], self._find_basis(model)
+        at, seen = basis.at, np.ones(self.C, dtype=bool)
+        seen[held] = False
+        known = seen[self.owners]
+        described = self._combinations(model, basis, held, everyone=True)[0] @ basis.vectors
+        plain = model.prior_ == "cosine"
+        certainty = np.ones(len(self.owners))
+        names, owners = np.unique(self.owners[known], return_inverse=True)
+        left_out = at.own_signatures[known] if plain else at.targets[known]
+        if not plain:
+            kernel, _ = self._inverse(model)
+            Y, noise = model._fit_cache.Y, float(model.noise)
+            inverse = fitting.regularised_inverse(to_numpy(kernel(Y[known], Y[known])), noise)
+            certainty = fitting.description_certainty(kernel, Y, Y[known], inverse, noise)
+            slope = self._slope(basis, held) if model.prior_ == "identity" else 0.0
+            rest = left_out - slope * at.own_signatures[known] if slope else left_out
+            left_out = fitting.predict_left_out(left_out, inverse @ rest, inverse, owners, len(names))
+        means, rows = at.means[self.owners], at.space.rows[self.owners]
+        spread = at.space.eigenvalues, float(model.shrinkage), plain
+        offset = None
+        if plain:
+            unit = at.means[np.flatnonzero(seen)] / at.lengths[seen][:, None]
+            offset = (unit.mean(axis=0) - described[known].mean(axis=0)).astype(np.float32)
+        kept = at.kept[self._some][self._shown[number]]
+        padded = model.signature_table_.select(model.classes_).padded_rows()
+        return FewShotTrial(
+            x=to_numpy(at.unit_rows(self._rotated[plain])).astype(np.float32),
+            own=self.codes,
+            seen=seen,
+            described=described.astype(np.float32),
+            certainty=certainty,
+            means=np.where(known[:, None], means, 0.0).astype(np.float32),
+            counts=np.where(known, rows, 0.0),
+            weight=float(model.description_weight_),
+            rows=to_numpy(padded),
+            kept=kept.astype(np.float32),
+            eigenvalues=at.space.eigenvalues,
+            shrinkage=float(model.shrinkage),
+            crowding=float(model.crowding),
+            share=float(model.crowding_share),
+            offset=offset,
+            left_out=LeftOutClasses(left_out, means[known], rows[known], *spread),
+        )
+
+
+# What a fit asks of its own training classes, where "auto" leaves a choice in a shared space
+
+
+def choose_in_shared_space(
+    model: ClassMeansClassifier, cache: FitCache, priors: Sequence[str], weights: Sequence[float]
+) -> tuple[str, float]:
+    """The prior and the description weight for a shared space, from rows that the model keeps anyway.
+
+    "cosine" stays unless another prior is better on held-out classes by more than the standard error over classes.
+    Of the description weights the one with the best harmonic mean of seen and held-out classes wins.
+    """
+    places = cache.sums.validation_places()
+    part = copy.copy(model)
+    part._sums = cache.sums.without(places)
+    C = len(part._sums.rows)
+    if C < LEAST_DRAWN or len(np.unique(part._sums.kept.codes)) < C:
+        return priors[0], weights[0]
+    part._fit_cache = FitCache(part._sums, cache.Y, cache.owners, cache.shared, np.empty(0))
+    kept = cache.sums.kept
+    draws = ClassDraws(part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS if C < 300 else HELD_SHARE))
+    tried = [copy.copy(part) for _ in priors]
+    for one, prior in zip(tried, priors, strict=True):
+        one.prior_ = prior
+    chosen = tried[0]
+    if len(tried) > 1:
+        accuracy = draws.held_out_accuracies(tried)[0]
+        gains = (accuracy[0] - accuracy[1])[np.isfinite(accuracy[0])]
+        clear = gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains))
+        chosen = tried[0] if clear else tried[1]
+    figures = []
+    for weight in weights if len(weights) > 1 else ():
+        chosen.description_weight_ = weight
+        parts = [row_margins(*draws.scores(chosen, number)).at(0.0) for number in range(HELD_SHARE)]
+        figures.append(float(np.mean([harmonic_mean(*one) for one in parts])))
+    return chosen.prior_, weights[int(np.argmax(figures)) if figures else 0]
+
+
+def _work(model: ClassMeansClassifier) -> tuple[Any, ...]:
+    """Settings that share the most work come after each other; crowding is the last."""
+    space = model.prior_ == "cosine", float(model.shrinkage), model.prior_
+    kernel = model.signature_scaling, model.kernel, float(model.bandwidth), float(model.noise)
+    return *space, *kernel, float(model.crowding_share), float(model.crowding)
+

@@ -1,0 +1,202 @@
+"""The search of class means: one fit, many draws of held-out classes in closed form, and a rule that keeps the default.
+
+With few classes validation hardly ranks settings, and the best of hundreds is mostly lucky. So a setting is judged
+together with its neighbours in the grid, class by class against the default setting, and it must lead by more than what
+may be luck: z standard errors over classes, with z = 2 + 6 / classes. docs/selection.md says what this rule reached on
+problems that were not used to choose it.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from zskl._arrays import is_sparse_rows, to_numpy
+from zskl.estimators._class_draws import HELD_SHARE, ClassDraws
+from zskl.estimators._inputs import check_features
+from zskl.estimators.class_means import AUTO, ClassMeansClassifier
+from zskl.metrics import best_constant, row_margins
+from zskl.selection.class_folds import FoldData, find_shared_validation, take_fold_rows
+from zskl.selection.grid_search import Report, SearchPlan, is_grid_number
+from zskl.selection.search_results import Search
+from zskl.training.rows import StreamedRows
+
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
+LEADERS = 5  # settings whose harmonic means are worked out, beside the default
+# Held-out classes take part in the scatter, and so little shrinkage looks better than it is, unless rows are many.
+LEAST_SHRINKAGE, ROWS_PER_FEATURE = 0.5, 10
+DOUBT, FEW_CLASSES_DOUBT = 2.0, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
+
+
+class DrawnModels:
+    """Models of one search, each with its setting, on the sums of the rows outside validation."""
+
+    def __init__(self, shared: FoldData) -> None:
+        found = find_shared_validation(shared.folds)
+        assert found is not None  # the caller has asked
+        self.shared, (self.rows, self._validation) = shared, found
+        self._bases: dict[str, tuple[ClassMeansClassifier, ClassDraws]] = {}
+        self._described: dict[tuple[str, str], ClassMeansClassifier] = {}
+
+    def make(self, setting: Mapping[str, Any]) -> tuple[ClassMeansClassifier, ClassDraws]:
+        model: ClassMeansClassifier = clone(self.shared.estimator).set_params(**setting)
+        model._check_parameters()
+        base, draws = self._base(model)
+        key = model.feature_scaling, model.signature_scaling
+        if key not in self._described:
+            if model.signature_scaling == base.signature_scaling:
+                self._described[key] = base
+            else:
+                other = copy.copy(base)
+                other.signature_scaling = model.signature_scaling
+                self._described[key] = other._redescribed(self.shared.table)
+        mine = copy.copy(self._described[key])
+        mine.__dict__.update(model.get_params(deep=False))
+        if model.prior != AUTO:
+            mine.prior_ = model.prior
+        if model.description_weight != AUTO:
+            mine.description_weight_ = float(model.description_weight)
+        return mine, draws
+
+    def _base(self, model: ClassMeansClassifier) -> tuple[ClassMeansClassifier, ClassDraws]:
+        """What all settings with the same scaling of features share."""
+        if model.feature_scaling not in self._bases:
+            shared = self.shared
+            base = clone(shared.estimator).set_params(feature_scaling=model.feature_scaling)
+            X, y = take_fold_rows(shared.X, self.rows), shared.y[self.rows]
+            training = base._prepare(X, y, shared.table, StreamedRows, values=False)
+            base._sums = base._sum_training(training, keep=True)
+            base._reset_teaching()
+            base._fit_cache = base._make_fit_cache()
+            base._settle_prior(base._fit_cache)
+            scaled = base._scale_rows(check_features(base, take_fold_rows(shared.X, self._validation), dense_for=None))
+            codes = np.searchsorted(base.classes_, shared.y[self._validation])
+            held = [
+                np.unique(np.searchsorted(base.classes_, shared.y[fold.val_unseen])).astype(np.int64)
+                for fold in shared.folds
+            ]
+            rows = scaled if is_sparse_rows(scaled) else to_numpy(scaled)
+            self._bases[model.feature_scaling] = base, ClassDraws(base, rows, codes, held)
+        return self._bases[model.feature_scaling]
+
+
+def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
+    """Judge all settings of a plan whose folds validate on the same rows."""
+    began, shared, settings = time.perf_counter(), plan.shared, plan.settings
+    drawn = DrawnModels(shared)
+    made = [drawn.make(setting) for setting in settings]
+    if plan.keeps_default and plan.default is not None:
+        # Where both sides share a space, nothing is learned from ignoring it; elsewhere there is none to start from.
+        shares = made[plan.default][0].prior_ != "zero"
+        few = len(drawn.rows) < ROWS_PER_FEATURE * np.shape(shared.X)[1]
+        places = [
+            k
+            for k, (model, _) in enumerate(made)
+            if k == plan.default
+            or ((model.prior_ != "zero") == shares and not (few and model.shrinkage < LEAST_SHRINKAGE))
+        ]
+        settings, made = tuple(settings[k] for k in places), [made[k] for k in places]
+        plan = replace(plan, settings=settings, default=places.index(plan.default))
+    models = [model for model, _ in made]
+    # Settings that differ in the description's weight alone are the same for held-out classes.
+    alike: dict[str, list[int]] = {}
+    for place, model in enumerate(models):
+        effect = {**model._effective_settings(), "prior": model.prior_, "description_weight": None}
+        alike.setdefault(repr(effect), []).append(place)
+    groups = list(alike.values())
+    by_class = np.full((len(settings), len(shared.table.classes)), np.nan)
+    zsl = np.zeros((len(settings), len(shared.folds)))
+    for number, (_, draws) in enumerate(drawn._bases.values()):
+        mine = [group for group in groups if made[group[0]][1] is draws]
+        accuracies, figures = draws.held_out_accuracies([models[group[0]] for group in mine])
+        for group, row, line in zip(mine, accuracies, figures, strict=True):
+            by_class[group], zsl[group] = row, line
+        if report is not None:
+            report(number + 1, len(drawn._bases) + 1)
+    default = plan.default
+    gains, doubts = _compare_classes(settings, by_class, groups[0][0] if default is None else default)
+    sure = gains - doubts if plan.keeps_default else zsl.mean(axis=1)
+    by_merit = sorted(groups, key=lambda group: -sure[group[0]])
+    chosen = by_merit[:LEADERS] + [group for group in by_merit[LEADERS:] if default in group]
+    shape = zsl.shape
+    gzsl, seen, unseen = (np.full(shape, -np.inf) for _ in range(3))
+    constants = np.zeros(len(settings))
+    for group in chosen:
+        for place in group:
+            draws = made[place][1]
+            parts = [row_margins(*draws.scores(models[place], number)) for number in range(shape[1])]
+            constants[place], gzsl[place] = best_constant(parts)
+            seen[place], unseen[place] = np.transpose([part.at(0.0) for part in parts])
+    if report is not None:
+        report(len(drawn._bases) + 1, len(drawn._bases) + 1)
+    log.info("searched %d settings on %d draws in %.1f s", len(settings), shape[1], time.perf_counter() - began)
+    return Search(
+        tuple(settings),
+        tuple(shared.folds),
+        zsl,
+        gzsl,
+        seen,
+        unseen,
+        constants,
+        {},
+        edges=plan.reach.edges(settings),
+        default=default,
+        keeps_default=plan.keeps_default,
+        gains=gains if plan.keeps_default and default is not None else None,
+        doubts=doubts if plan.keeps_default and default is not None else None,
+    )
+
+
+def _compare_classes(settings: Sequence[Mapping[str, Any]], by_class: Floats, default: int) -> tuple[Floats, Floats]:
+    """Mean gain (S,) of each setting and its neighbours over the default, and how much of that may be luck (S,)."""
+    known = np.isfinite(by_class[default])
+    difference = by_class[:, known] - by_class[default, known]
+    smooth = np.array([difference[near].mean(axis=0) for near in list_neighbours(settings)])
+    smooth[default] = 0.0
+    classes = difference.shape[1]
+    error = smooth.std(axis=1, ddof=1) / np.sqrt(classes) if classes > 1 else np.full(len(settings), np.inf)
+    return smooth.mean(axis=1), (DOUBT + FEW_CLASSES_DOUBT / classes) * error
+
+
+def list_neighbours(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """For each place itself and those that differ from it in one number, by one step of the grid."""
+    names = sorted({name for setting in settings for name in setting})
+    levels: dict[str, list[Any]] = {}
+    for name in names:
+        values = {setting.get(name) for setting in settings}
+        if name != "description_weight" and all(map(is_grid_number, values)):
+            levels[name] = sorted(values)
+    places = {tuple(setting.get(name) for name in names): place for place, setting in enumerate(settings)}
+    found = []
+    for place, setting in enumerate(settings):
+        own, near = [setting.get(name) for name in names], [place]
+        for k, name in enumerate(names):
+            if name not in levels:
+                continue
+            step = levels[name].index(own[k])
+            for other in levels[name][max(0, step - 1) : step] + levels[name][step + 1 : step + 2]:
+                beside = places.get((*own[:k], other, *own[k + 1 :]))
+                if beside is not None:
+                    near.append(beside)
+        found.append(near)
+    return found
+
+
+def validate_draws(shared: FoldData) -> list[tuple[Any, Any]]:
+    """For the estimator's own settings: scores of the validation rows of some draws, and the rows to try things on.
+
+    These draws hold each class out once, as far as they can.
+    """
+    drawn = DrawnModels(shared)
+    model, draws = drawn.make({})
+    numbers = range(min(HELD_SHARE, len(shared.folds)))
+    return [(draws.scores(model, number), draws.few_shot_trial(model, number)) for number in numbers]
