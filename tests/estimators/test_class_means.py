@@ -584,3 +584,44 @@ def test_adaptation_is_handed_to_another_model(case):
     assert len(without.sums) == len(without.classes) == len(kept[0].classes) - 1
     assert model._kept_adaptation() == []
     assert np.array_equal(kept[0].sums, adapted.adapted_sums_)
+
+
+# "auto" in pieces
+
+
+def test_pieces_decide_by_signs_and_later_ones_follow(data, caplog):
+    X, y, table = data
+    pieces = ClassMeansClassifier().partial_fit(X[:40], y[:40], table)
+    assert pieces.partial_fit(X[40:], y[40:])._sums.scaling == "l2"
+    assert_same(pieces, ClassMeansClassifier().fit(X, y, table), X)
+    positive = ClassMeansClassifier().partial_fit(np.abs(X[:40]), y[:40], table)
+    with caplog.at_level("WARNING", logger="zskl"):
+        assert positive.partial_fit(X[40:], y[40:])._sums.scaling == "sqrt-l2"
+    assert "this piece alone would take 'l2', those before 'sqrt-l2'" in caplog.text
+    with pytest.raises(
+        ValueError, match=r"feature_scaling 'sqrt-l2' and of rows with feature_scaling 'l2': .* you name"
+    ):
+        ClassMeansClassifier().sums(np.abs(X), y) + ClassMeansClassifier().sums(X, y)
+
+
+def test_pieces_with_columns_in_different_units_are_refused(data):
+    X, y, table = data
+    uneven = X * 10.0 ** np.arange(X.shape[1])
+    with pytest.raises(
+        ValueError, match=r"in this piece columns differ in spread by a factor of .*; call fit, or divide"
+    ):
+        ClassMeansClassifier().sums(uneven, y)
+    model = ClassMeansClassifier().fit(uneven, y, table)
+    with pytest.raises(ValueError, match=r"'unit-center-l2'|in this piece"):
+        model.partial_fit(uneven, y)
+    assert "auto (unit-center-l2, because columns differ in spread by a factor of" in repr(model)
+
+
+def test_a_model_file_holds_what_auto_chose(data, tmp_path):
+    X, y, table = data
+    uneven = X * 10.0 ** np.arange(X.shape[1])
+    model = ClassMeansClassifier().fit(uneven, y, table)
+    model.save(tmp_path / "model.zskl")
+    loaded = zskl.load(tmp_path / "model.zskl")
+    assert repr(loaded) == repr(model)
+    assert np.array_equal(loaded.compatibility(uneven), model.compatibility(uneven))
