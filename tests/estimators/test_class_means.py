@@ -625,3 +625,75 @@ def test_a_model_file_holds_what_auto_chose(data, tmp_path):
     loaded = zskl.load(tmp_path / "model.zskl")
     assert repr(loaded) == repr(model)
     assert np.array_equal(loaded.compatibility(uneven), model.compatibility(uneven))
+
+
+# Descriptions alone
+
+
+def unit_rows(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def captions():
+    """Descriptions of 6 classes, and rows of them in the same space."""
+    draw = np.random.default_rng(0)
+    S = draw.standard_normal((6, 10)) + 1
+    y = np.repeat(list("abcdef"), 5)
+    return np.repeat(S, 5, axis=0) + 0.5 * draw.standard_normal((30, 10)), y, dict(zip("abcdef", S, strict=True))
+
+
+@pytest.mark.parametrize("X", [[], np.empty((0, 10))], ids=["list", "array"])
+def test_descriptions_alone_are_plain_cosine(captions, caplog, X):
+    rows, _, table = captions
+    with caplog.at_level(logging.INFO, logger="zskl"):
+        model = ClassMeansClassifier().fit(X, [], table)
+    assert "no rows of any class: plain cosine between rows and the signatures of 6 classes" in caplog.text
+    assert model.classes_.tolist() == []
+    assert model.candidates_.tolist() == list("abcdef")
+    cosines = unit_rows(rows) @ unit_rows(np.array(list(table.values()))).T
+    np.testing.assert_allclose(model.compatibility(rows), cosines, atol=1e-6)
+    assert (model.predict(rows) == np.array(list("abcdef"))[cosines.argmax(axis=1)]).all()
+    assert model.top_k(rows, 2).shape == (30, 2)
+    with pytest.warns(zskl.UncalibratedWarning):
+        found = model.predict_proba(rows)
+    raised = np.exp((cosines - cosines.max(axis=1, keepdims=True)) / 0.05)
+    np.testing.assert_allclose(found, raised / raised.sum(axis=1, keepdims=True), atol=1e-4)
+    assert model.explain(rows[:1])[0].label == model.predict(rows[:1])[0]
+
+
+def test_a_model_of_descriptions_alone_can_be_taught_and_kept(captions, tmp_path):
+    rows, y, table = captions
+    model = ClassMeansClassifier().fit([], [], table)
+    slow = unit_rows(2.0 * unit_rows(table["a"][None]) + unit_rows(rows[:1]))
+    taught = model.add_examples(rows[:1], ["a"])
+    np.testing.assert_allclose(taught.compatibility(rows, candidates=["a"]), unit_rows(rows) @ slow.T, atol=1e-5)
+    assert model.add_examples(rows[:2], ["new", "new"]).candidates_.tolist()[-1] == "new"
+    for one in (model, taught, model.add_examples(rows[:2], ["new", "new"])):
+        one.save(tmp_path / "model.zskl")
+        loaded = zskl.load(tmp_path / "model.zskl")
+        assert loaded.classes_.tolist() == []
+        assert np.array_equal(loaded.compatibility(rows), one.compatibility(rows))
+    assert model.adapt(rows, force=True).score(rows, y) >= model.score(rows, y) - 0.1
+    assert ClassMeansClassifier().fit([], [], table).partial_fit(rows, y, table).classes_.tolist() == list("abcdef")
+    assert model.fit(rows, y, table).classes_.tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("settings", "X", "described", "sentence"),
+    [
+        ({}, np.empty((0, 9)), True, "X has no rows, 9 features, and signatures have 10 columns: expected as many"),
+        ({}, [], False, "X has no rows and there are no signatures: expected rows, descriptions or both"),
+        ({"prior": "zero"}, [], True, "prior is 'zero' and X has no rows: expected rows to learn from; use prior"),
+        ({"feature_scaling": "center-l2"}, [], True, "feature_scaling is 'center-l2' and X has no rows: .* use 'l2'"),
+    ],
+)
+def test_descriptions_alone_that_cannot_work_are_refused(captions, settings, X, described, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ClassMeansClassifier(**settings).fit(X, [], captions[2] if described else None)
+
+
+def test_rows_of_another_space_are_refused_by_a_model_of_descriptions_alone(captions):
+    model = ClassMeansClassifier().fit([], [], captions[2])
+    with pytest.raises(ValueError, match="X has 8 features, but ClassMeansClassifier is expecting 10"):
+        model.predict(captions[0][:, :8])
