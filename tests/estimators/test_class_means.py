@@ -457,7 +457,7 @@ def test_a_lone_class_name_is_refused(toy, model):
 # Class means of sparse rows: the textbook with a diagonal scatter, pieces, and what such a model learns later.
 
 SPARSE_SETTINGS = [
-    {},
+    {"prior": "zero"},
     {"kernel": "linear", "shrinkage": 0.1, "crowding": 0.0},
     {"prior": "identity", "shrinkage": 0.3, "feature_scaling": "l2"},
     {"prior": "cosine"},

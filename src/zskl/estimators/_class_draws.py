@@ -107,16 +107,17 @@ class ClassDraws:
             self._rotated[plain] = at.space.center_and_rotate(self._scaled)
         unit = at.means / at.lengths[:, None]
         vectors = np.concatenate([unit, at.own_signatures]) if shared else unit
-        kept = at.cache.rotated_kept_rows(at.space)[self._some]
-        products = (to_numpy(at.cosines(rows, vectors)).astype(np.float32) for rows in (self._rotated[plain], kept))
-        rows, mine = products
+        rows = to_numpy(at.cosines(self._rotated[plain], vectors)).astype(np.float32)
+        kept = np.empty((0, len(vectors)), np.float32)
+        if len(self._some):
+            kept = to_numpy(at.cosines(at.cache.rotated_kept_rows(at.space)[self._some], vectors)).astype(np.float32)
         fit = np.zeros(self.C), np.zeros(self.C)
         if shared:
             np.add.at(fit[0], self.owners, (at.targets * at.own_signatures).sum(axis=1))
             np.add.at(fit[1], self.owners, (at.own_signatures**2).sum(axis=1))
         lengths = np.linalg.norm(at.sums, axis=1)
         gram = vectors @ vectors.T if len(vectors) <= vectors.shape[1] else None
-        self._basis = key, _Basis(at, vectors, gram, rows, mine, lengths, fit)
+        self._basis = key, _Basis(at, vectors, gram, rows, kept, lengths, fit)
         return self._basis[1]
 
     def _inverse(self, model: ClassMeansClassifier) -> tuple[SignatureKernel, Floats]:
@@ -258,7 +259,9 @@ class ClassDraws:
         if plain:
             unit = at.means[np.flatnonzero(seen)] / at.lengths[seen][:, None]
             offset = (unit.mean(axis=0) - described[known].mean(axis=0)).astype(np.float32)
-        kept = at.kept[self._some][self._shown[number]]
+        kept = np.empty((0, at.means.shape[1]), np.float32)
+        if len(self._some):
+            kept = at.kept[self._some][self._shown[number]]
         padded = model.signature_table_.select(model.classes_).padded_rows()
         return FewShotTrial(
             x=to_numpy(at.unit_rows(self._rotated[plain])).astype(np.float32),

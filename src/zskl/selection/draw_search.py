@@ -25,7 +25,7 @@ from zskl.estimators._inputs import check_features
 from zskl.estimators.class_means import AUTO, ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
 from zskl.selection.class_folds import FoldData, find_shared_validation, take_fold_rows
-from zskl.selection.grid_search import Report, SearchPlan, is_grid_number
+from zskl.selection.grid_search import Report, SearchPlan, copy_with_setting, is_grid_number
 from zskl.selection.search_results import Search
 from zskl.training.rows import StreamedRows
 
@@ -48,30 +48,27 @@ class DrawnModels:
         self._described: dict[tuple[str, str], ClassMeansClassifier] = {}
 
     def make(self, setting: Mapping[str, Any]) -> tuple[ClassMeansClassifier, ClassDraws]:
-        model: ClassMeansClassifier = clone(self.shared.estimator).set_params(**setting)
-        model._check_parameters()
-        base, draws = self._base(model)
-        key = model.feature_scaling, model.signature_scaling
+        wanted = copy_with_setting(self.shared.estimator, setting)
+        base, draws = self._base(wanted.feature_scaling)
+        key = wanted.feature_scaling, wanted.signature_scaling
         if key not in self._described:
-            if model.signature_scaling == base.signature_scaling:
-                self._described[key] = base
-            else:
+            self._described[key] = base
+            if wanted.signature_scaling != base.signature_scaling:
                 other = copy.copy(base)
-                other.signature_scaling = model.signature_scaling
+                other.signature_scaling = wanted.signature_scaling
                 self._described[key] = other._redescribed(self.shared.table)
-        mine = copy.copy(self._described[key])
-        mine.__dict__.update(model.get_params(deep=False))
+        model = copy_with_setting(self._described[key], setting)
         if model.prior != AUTO:
-            mine.prior_ = model.prior
+            model.prior_ = model.prior
         if model.description_weight != AUTO:
-            mine.description_weight_ = float(model.description_weight)
-        return mine, draws
+            model.description_weight_ = float(model.description_weight)
+        return model, draws
 
-    def _base(self, model: ClassMeansClassifier) -> tuple[ClassMeansClassifier, ClassDraws]:
+    def _base(self, scaling: str) -> tuple[ClassMeansClassifier, ClassDraws]:
         """What all settings with the same scaling of features share."""
-        if model.feature_scaling not in self._bases:
+        if scaling not in self._bases:
             shared = self.shared
-            base = clone(shared.estimator).set_params(feature_scaling=model.feature_scaling)
+            base = clone(shared.estimator).set_params(feature_scaling=scaling)
             X, y = take_fold_rows(shared.X, self.rows), shared.y[self.rows]
             training = base._prepare(X, y, shared.table, StreamedRows, values=False)
             base._sums = base._sum_training(training, keep=True)
@@ -85,8 +82,8 @@ class DrawnModels:
                 for fold in shared.folds
             ]
             rows = scaled if is_sparse_rows(scaled) else to_numpy(scaled)
-            self._bases[model.feature_scaling] = base, ClassDraws(base, rows, codes, held)
-        return self._bases[model.feature_scaling]
+            self._bases[scaling] = base, ClassDraws(base, rows, codes, held)
+        return self._bases[scaling]
 
 
 def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
