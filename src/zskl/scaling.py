@@ -206,7 +206,8 @@ def choose_scaling(scaling: str, rows: Array, parameter: str = "scaling", alone:
     of magnitude; else sqrt-l2 for features without negative values, l2 for others, and center-l2 for signatures. All
     rows decide up to `ROWS`, or evenly spaced ones. `alone`, only signs count: for rows that come in pieces.
     """
-    steps, reason = (), ""
+    steps: tuple[str, ...] = ()
+    reason = ""
     if scaling != AUTO:
         steps = parse_scaling(scaling, parameter)
         if not set(steps) & set(LOOKED_UP):
@@ -285,7 +286,7 @@ def column_sizes(rows: NumPyArray, units: NumPyArray) -> NumPyArray:
 
 
 def _sizes(rows: NumPyArray, units: NumPyArray) -> NumPyArray:
-    rows = take_logarithms(rows, units) if units.any() else rows
+    rows = to_numpy(take_logarithms(rows, units)) if units.any() else rows
     apart = np.abs(rows - np.median(rows, axis=0))
     largest = apart.max(axis=0)
     # Over the largest, so that no square leaves the range.

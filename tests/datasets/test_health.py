@@ -52,6 +52,16 @@ def with_row(label, values):
     return table
 
 
+def test_descriptions_in_another_order_explain_nothing():
+    data = make_synthetic(n_seen=25, noise=0.2)
+    before = datasets.check(data).notes
+    table = data.signatures.copy()
+    seen = data.seen_classes.tolist()
+    table.loc[seen] = table.loc[np.random.default_rng(0).permutation(seen)].to_numpy()
+    (note,) = set(datasets.check(Dataset("toy", data.X, data.y, table, dict(data.parts))).notes) - set(before)
+    assert note.startswith("the descriptions explain nothing of the 25 training classes")
+
+
 def test_a_healthy_dataset():
     found = datasets.check(dataset())
     assert found.healthy

@@ -584,3 +584,116 @@ def test_adaptation_is_handed_to_another_model(case):
     assert len(without.sums) == len(without.classes) == len(kept[0].classes) - 1
     assert model._kept_adaptation() == []
     assert np.array_equal(kept[0].sums, adapted.adapted_sums_)
+
+
+# "auto" in pieces
+
+
+def test_pieces_decide_by_signs_and_later_ones_follow(data, caplog):
+    X, y, table = data
+    pieces = ClassMeansClassifier().partial_fit(X[:40], y[:40], table)
+    assert pieces.partial_fit(X[40:], y[40:])._sums.scaling == "l2"
+    assert_same(pieces, ClassMeansClassifier().fit(X, y, table), X)
+    positive = ClassMeansClassifier().partial_fit(np.abs(X[:40]), y[:40], table)
+    with caplog.at_level("WARNING", logger="zskl"):
+        assert positive.partial_fit(X[40:], y[40:])._sums.scaling == "sqrt-l2"
+    assert "this piece alone would take 'l2', those before 'sqrt-l2'" in caplog.text
+    with pytest.raises(
+        ValueError, match=r"feature_scaling 'sqrt-l2' and of rows with feature_scaling 'l2': .* you name"
+    ):
+        ClassMeansClassifier().sums(np.abs(X), y) + ClassMeansClassifier().sums(X, y)
+
+
+def test_pieces_with_columns_in_different_units_are_refused(data):
+    X, y, table = data
+    uneven = X * 10.0 ** np.arange(X.shape[1])
+    with pytest.raises(
+        ValueError, match=r"in this piece columns differ in spread by a factor of .*; call fit, or divide"
+    ):
+        ClassMeansClassifier().sums(uneven, y)
+    model = ClassMeansClassifier().fit(uneven, y, table)
+    with pytest.raises(ValueError, match=r"'unit-center-l2'|in this piece"):
+        model.partial_fit(uneven, y)
+    assert "auto (unit-center-l2, because columns differ in spread by a factor of" in repr(model)
+
+
+def test_a_model_file_holds_what_auto_chose(data, tmp_path):
+    X, y, table = data
+    uneven = X * 10.0 ** np.arange(X.shape[1])
+    model = ClassMeansClassifier().fit(uneven, y, table)
+    model.save(tmp_path / "model.zskl")
+    loaded = zskl.load(tmp_path / "model.zskl")
+    assert repr(loaded) == repr(model)
+    assert np.array_equal(loaded.compatibility(uneven), model.compatibility(uneven))
+
+
+# Descriptions alone
+
+
+def unit_rows(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def captions():
+    """Descriptions of 6 classes, and rows of them in the same space."""
+    draw = np.random.default_rng(0)
+    S = draw.standard_normal((6, 10)) + 1
+    y = np.repeat(list("abcdef"), 5)
+    return np.repeat(S, 5, axis=0) + 0.5 * draw.standard_normal((30, 10)), y, dict(zip("abcdef", S, strict=True))
+
+
+@pytest.mark.parametrize("X", [[], np.empty((0, 10))], ids=["list", "array"])
+def test_descriptions_alone_are_plain_cosine(captions, caplog, X):
+    rows, _, table = captions
+    with caplog.at_level(logging.INFO, logger="zskl"):
+        model = ClassMeansClassifier().fit(X, [], table)
+    assert "no rows of any class: plain cosine between rows and the signatures of 6 classes" in caplog.text
+    assert model.classes_.tolist() == []
+    assert model.candidates_.tolist() == list("abcdef")
+    cosines = unit_rows(rows) @ unit_rows(np.array(list(table.values()))).T
+    np.testing.assert_allclose(model.compatibility(rows), cosines, atol=1e-6)
+    assert (model.predict(rows) == np.array(list("abcdef"))[cosines.argmax(axis=1)]).all()
+    assert model.top_k(rows, 2).shape == (30, 2)
+    with pytest.warns(zskl.UncalibratedWarning):
+        found = model.predict_proba(rows)
+    raised = np.exp((cosines - cosines.max(axis=1, keepdims=True)) / 0.05)
+    np.testing.assert_allclose(found, raised / raised.sum(axis=1, keepdims=True), atol=1e-4)
+    assert model.explain(rows[:1])[0].label == model.predict(rows[:1])[0]
+
+
+def test_a_model_of_descriptions_alone_can_be_taught_and_kept(captions, tmp_path):
+    rows, y, table = captions
+    model = ClassMeansClassifier().fit([], [], table)
+    slow = unit_rows(2.0 * unit_rows(table["a"][None]) + unit_rows(rows[:1]))
+    taught = model.add_examples(rows[:1], ["a"])
+    np.testing.assert_allclose(taught.compatibility(rows, candidates=["a"]), unit_rows(rows) @ slow.T, atol=1e-5)
+    assert model.add_examples(rows[:2], ["new", "new"]).candidates_.tolist()[-1] == "new"
+    for one in (model, taught, model.add_examples(rows[:2], ["new", "new"])):
+        one.save(tmp_path / "model.zskl")
+        loaded = zskl.load(tmp_path / "model.zskl")
+        assert loaded.classes_.tolist() == []
+        assert np.array_equal(loaded.compatibility(rows), one.compatibility(rows))
+    assert model.adapt(rows, force=True).score(rows, y) >= model.score(rows, y) - 0.1
+    assert ClassMeansClassifier().fit([], [], table).partial_fit(rows, y, table).classes_.tolist() == list("abcdef")
+    assert model.fit(rows, y, table).classes_.tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("settings", "X", "described", "sentence"),
+    [
+        ({}, np.empty((0, 9)), True, "X has no rows, 9 features, and signatures have 10 columns: expected as many"),
+        ({}, [], False, "X has no rows and there are no signatures: expected rows, descriptions or both"),
+        ({"prior": "zero"}, [], True, "prior is 'zero' and X has no rows: expected rows to learn from; use prior"),
+        ({"feature_scaling": "center-l2"}, [], True, "feature_scaling is 'center-l2' and X has no rows: .* use 'l2'"),
+    ],
+)
+def test_descriptions_alone_that_cannot_work_are_refused(captions, settings, X, described, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ClassMeansClassifier(**settings).fit(X, [], captions[2] if described else None)
+
+
+def test_rows_of_another_space_are_refused_by_a_model_of_descriptions_alone(captions):
+    model = ClassMeansClassifier().fit([], [], captions[2])
+    with pytest.raises(ValueError, match="X has 8 features, but ClassMeansClassifier is expecting 10"):
+        model.predict(captions[0][:, :8])

@@ -40,7 +40,9 @@ GRID = {"means__shrinkage": [0.1, 0.8], "softmax__epochs": [1, 2]}
 
 def committee(**settings):
     kernel = ZeroShotKernelClassifier(loss="softmax", batch_size=30)
-    return Committee([("means", ClassMeansClassifier()), ("softmax", kernel)], random_state=0, **settings)
+    return Committee(
+        [("means", ClassMeansClassifier(feature_scaling="sqrt-l2")), ("softmax", kernel)], random_state=0, **settings
+    )
 
 
 @pytest.fixture(scope="module")

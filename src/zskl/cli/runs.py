@@ -322,6 +322,8 @@ def expect(
     classes = str(low) if low == high else f"{low} to {high}"
     held_out = f"{number} fold{'s' if number > 1 else ''} of {classes} held-out classes"
     chance = f"chance {100 * found.chance:.1f} %"
+    if found.note:
+        note(found.note)
     say(f"{loaded.name}: expected zero-shot accuracy {_percent(found.zero_shot)} ({held_out}; {chance})")
     say(f"the default setting: {_percent(found.default)}; tuned − default {_points(found.zero_shot - found.default)}")
     if found.harmonic is not None:

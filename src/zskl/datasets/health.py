@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values
 from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.signatures.strength import find_weak_table
 from zskl.signatures.table import find_equal_classes, find_identifiers
 
 SMALL = 5  # a class with fewer rows gets a note
@@ -117,7 +118,7 @@ def check(data: Dataset) -> Health:
         parts={part: len(rows) for part, rows in data.parts.items()},
         classes=classes,
         faults=tuple(_find_faults(data)),
-        notes=(*_attribute_notes(data), *_size_notes(data, classes), *_feature_notes(data)),
+        notes=(*_attribute_notes(data), *_size_notes(data, classes), *_feature_notes(data), *weak_descriptions(data)),
     )
 
 
@@ -167,6 +168,16 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     varied = ~(values == values[:1]).all(axis=0)
     spread = values[:, varied].astype(np.float64).std(axis=0)
     yield from _uneven_note("attribute", names[varied], spread, UNEVEN_ATTRIBUTES)
+
+
+def weak_descriptions(data: Dataset) -> Iterator[str]:
+    """A sentence if the descriptions of the seen classes explain nothing of their training rows."""
+    number = {label: place for place, label in enumerate(data.class_names.tolist())}
+    owners = np.array([number[label] for label in data.signatures.index.tolist()])
+    rows = data.parts["trainval"]
+    found = find_weak_table(lambda places: data.X[rows[places]], data.codes[rows], data.signatures.to_numpy(), owners)
+    if found:
+        yield found
 
 
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:

@@ -94,17 +94,19 @@ def wrap_repr_lines(kind: type) -> None:
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
 
 
-def get_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
-    """The fitted temperature for candidates that are "seen", "unseen" or "mixed"; 1 with a warning if none is."""
+def get_temperature(
+    temperatures: Mapping[str, float] | None, situation: str, usual: float = 1.0, stacklevel: int = 3
+) -> float:
+    """That of candidates that are "seen", "unseen" or "mixed"; the usual one with a warning if none is fitted."""
     if temperatures is not None:
         return temperatures[situation]
     warnings.warn(
         "the probabilities of this model are not calibrated: their order is right, their size is not; "
         "fit it by selection.tune, or call selection.calibrate on it",
         UncalibratedWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
-    return 1.0
+    return usual
 
 
 @dataclass(frozen=True)

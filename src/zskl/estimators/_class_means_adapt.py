@@ -132,7 +132,9 @@ def add_classes(
 
 
 def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
-    """(p,) of the seen classes: what stands for the signature of a class that has none."""
+    """(p,) of the seen classes: what stands for the signature of a class that has none; 0 if no class is seen."""
+    if not len(model.classes_):
+        return np.zeros(model.signature_table_.matrix.shape[1])
     return np.asarray(model.signature_table_.select(model.classes_).matrix.mean(axis=0))
 
 

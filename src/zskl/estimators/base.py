@@ -42,6 +42,7 @@ GridPart: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its val
 DefaultGrid: TypeAlias = GridPart | tuple[GridPart, ...]
 STANDARDIZED = "standardize-l2"  # for columns in different units
 SIGNATURE_MEANS = ("seen", "all")
+COSINE_TEMPERATURE = 0.05  # of a model without training rows, until somebody fits one
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
 
 
@@ -103,6 +104,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
     FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
     RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
+    SEES_NONE: ClassVar[bool] = False  # whether it can be fitted on descriptions alone
     SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
@@ -435,7 +437,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not number or not 0 <= reject <= 1:
                 raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
             check_unknown_label(scorer.labels)
-            temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
+            temperature = self._temperature(scorer.situation)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -540,7 +542,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 3))
         """
         scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        temperature = _candidates.get_temperature(self.temperatures_, scorer.situation)
+        temperature = self._temperature(scorer.situation)
         return scorer.fill(X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
@@ -630,7 +632,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _class_columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
         """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
         check_is_fitted(self)
-        return self.classes_ if signatures is None and candidates is None else candidates
+        return self.classes_ if signatures is None and candidates is None and len(self.classes_) else candidates
+
+    def _temperature(self, situation: str) -> float:
+        usual = 1.0 if len(self.classes_) else COSINE_TEMPERATURE
+        return _candidates.get_temperature(self.temperatures_, situation, usual, stacklevel=4)
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

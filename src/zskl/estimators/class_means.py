@@ -58,6 +58,7 @@ from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
 from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
+from zskl.signatures.strength import find_weak_descriptions
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
 from zskl.training.solver import DivergenceError
@@ -74,6 +75,12 @@ WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it to
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
 LATER = ("_kernel_inverse", "_left_out", "_refined")  # worked out when it is first needed
 CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
+
+
+def has_no_rows(X: Any, y: Any) -> bool:
+    """Whether these are training rows of no class at all, such as two empty lists."""
+    rows = getattr(X, "shape", None) or np.shape(X)
+    return bool(rows) and rows[0] == 0 and y is not None and len(y) == 0
 
 
 class ClassMeansClassifier(ZeroShotClassifier):
@@ -182,11 +189,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     kind: ClassVar[str] = "class-means"
     RANDOM: ClassVar[bool] = False
+    SEES_NONE: ClassVar[bool] = True
     SPARSE: ClassVar[bool] = True
     LEARNED: ClassVar = {
         "center_": ("d",),
         "whitening_": ("d", "d|1"),
-        "regression_": ("*", "d"),
+        "regression_": ("?", "d"),
         "class_means_": ("C", "d"),
         "class_rows_": ("C",),
         "eigenvalues_": ("d",),
@@ -286,7 +294,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Training rows.
+            Training rows. Without any (n = 0), rows and signatures are compared by their cosine, in one space.
         y : array-like of shape (n,)
             Their classes.
         signatures : DataFrame, mapping or array-like, default=None
@@ -316,11 +324,66 @@ class ClassMeansClassifier(ZeroShotClassifier):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
+            if has_no_rows(X, y):
+                return self._fit_descriptions(X, signatures)
             weights = sample_weight, class_weight
             training = self._prepare(X, y, signatures, StreamedRows, values=False, weights=weights)
             self._sums, self._signatures = self._sum_training(training, self._keeps_rows()), signatures
             self._fit_from_sums()
+            self._warn_about_weak_descriptions()
         return self
+
+    def _fit_descriptions(self, X: Any, signatures: Any) -> Self:
+        """Without any row: plain cosine between rows and signatures, which must lie in one space."""
+        check_device(self.device)
+        if signatures is None:
+            raise ValueError("X has no rows and there are no signatures: expected rows, descriptions or both")
+        if self.prior == "zero":
+            raise ValueError("prior is 'zero' and X has no rows: expected rows to learn from; use prior='cosine'")
+        table = tables.read_table(signatures)
+        p, d = table.matrix.shape[1], (np.shape(X) or (0,))[-1] if np.ndim(X) == 2 else None
+        if d not in (None, p):
+            raise ValueError(
+                f"X has no rows, {d} features, and signatures have {p} columns: expected as many, from one encoder, "
+                "because rows and signatures are compared as they are; give rows to learn from"
+            )
+        for name in ("feature_names_in_", "preparation_", "backbone_"):  # of other rows
+            self.__dict__.pop(name, None)
+        self.n_features_in_ = p
+        kind = label_kind(table.labels, "signatures")
+        self.classes_ = np.empty(0, np.str_) if kind == "string" else table.labels[:0]
+        for name in ("feature_scaling", "signature_scaling"):
+            given = getattr(self, name)
+            steps = ("l2",) if given == scaling.AUTO else scaling.parse_scaling(given, name)
+            if {*scaling.FITTED, *scaling.LOOKED_UP} & set(steps):
+                raise ValueError(f"{name} is {given!r} and X has no rows: expected no mean to learn; use 'l2'")
+            setattr(self, f"{name}_", Scaling(steps))
+        self.candidates_ = match_label_dtype(self.classes_, table.classes)
+        self.signature_table_ = table.select(self.candidates_)
+        self.attribute_names_, self.described_ = table.names, True
+        self.calibration_, self.temperatures_ = 0.0, None
+        tables.warn_about_signatures(self.signature_table_, signatures)
+        self.prior_, self.description_weight_ = "cosine", DESCRIPTION_WEIGHT
+        diagonal = is_sparse_rows(table.matrix)
+        self.center_ = np.zeros(p)
+        self.whitening_ = np.ones((p, 1), np.float32) if diagonal else np.eye(p, dtype=np.float32)
+        self.width_ = self.slope_ = 1.0
+        self.regression_ = self.class_means_ = np.empty((0, p), np.float32)
+        self.class_rows_, self.eigenvalues_, self.shrinkage_ = np.empty(0), np.ones(p), float(self.shrinkage)
+        self.kept_rows_, self.signature_center_ = np.empty((0, p), np.float16), np.zeros(p)
+        self._reset_teaching()
+        count = len(self.candidates_)
+        log.info("no rows of any class: plain cosine between rows and the signatures of %d classes", count)
+        return self
+
+    def _warn_about_weak_descriptions(self) -> None:
+        if not self.described_:
+            return
+        seen, sums = self.signature_table_.select(self.classes_), self._sums
+        owners = np.searchsorted(self.classes_, seen.labels)
+        found = find_weak_descriptions(self.signature_scaling_.apply(seen.matrix), owners, sums.means)
+        if found:
+            log.warning(found)
 
     def partial_fit(
         self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None
@@ -361,7 +424,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._check_parameters()
             piece = self.sums(X, y, sample_weight)
             before = vars(self).get("_sums")
-            if before is None and "classes_" in vars(self):
+            if before is None and len(vars(self).get("classes_", ())):
                 raise ValueError(
                     "this model was loaded from a file, which does not hold the sums of its training rows: "
                     "partial_fit goes on only with a model that this process has fitted; fit a new one"
@@ -753,6 +816,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _description_worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples whose description is as sure as usual."""
+        if not len(self.classes_):
+            return UNTAUGHT_WEIGHT
         entry = teaching.nearest_example_entry(self.practice_, count)
         return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
 
@@ -1111,7 +1176,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _row_offset(self, like: Array) -> Array | None:
         """(d,) how far rows lie from descriptions on average, over the seen classes; None where both are centred."""
-        if self.prior_ != "cosine":
+        if self.prior_ != "cosine" or not len(self.classes_):
             return None
         described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.classes_).matrix))
         described = scale_to_unit_length(described)

@@ -82,7 +82,7 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         **{name: _read_sparse_model_array(arrays, name, shape) for name, shape in header.get("sparse", {}).items()},
     }
     labels = _labels_from_json(header["signature_labels"])
-    classes = _labels_from_json(header["classes"])
+    classes = _labels_from_json(header["classes"], empty=model.SEES_NONE)
     sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
@@ -102,7 +102,8 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         "described_": header.get("described") is not False,
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
-    if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
+    fits = len(seen) >= 2 or (not seen and model.SEES_NONE)
+    if fitted["candidates_"].tolist() != described or not fits or seen != sorted(set(described[: len(seen)])):
         raise ValueError("the classes and candidates are not those of the signature table, in its order")
     for name, letter in SCALED.items():
         steps = scalings.parse_scaling("-".join(header["scaling"][name]) or "none", name)
@@ -150,7 +151,8 @@ def _read_model_array(
     array = arrays[name]
     expected = [[sizes.get(letter, -1) for letter in letters.split("|")] for letters in shape]
     fits = len(array.shape) == len(shape) and all(n in e or -1 in e for e, n in zip(expected, array.shape, strict=True))
-    if not fits or (array.size == 0 and "?" not in shape):
+    none = any(sizes.get(letter) == 0 for letter in shape)  # no seen class
+    if not fits or (array.size == 0 and "?" not in shape and not none):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
     if not is_sparse_rows(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
@@ -168,9 +170,9 @@ def _labels_to_json(labels: NumPyArray) -> dict[str, Any]:
     return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
 
 
-def _labels_from_json(stored: dict[str, Any]) -> NumPyArray:
+def _labels_from_json(stored: dict[str, Any], empty: bool = False) -> NumPyArray:
     labels = np.array(stored["values"], dtype=stored["dtype"])
-    if labels.ndim != 1 or len(labels) == 0:
+    if labels.ndim != 1 or (len(labels) == 0 and not empty):
         raise ValueError(f"a list of labels has shape {labels.shape}")
     return labels
 

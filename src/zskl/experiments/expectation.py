@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from zskl import engines, methods, selection
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.health import weak_descriptions
 from zskl.datasets.split import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -72,6 +73,7 @@ class Expectation:
     held_out: tuple[int, ...]  # classes, of each fold
     settings: tuple[Mapping[str, Any], ...]  # of each fold, chosen on its training rows by zero-shot accuracy
     groups: tuple[Group, ...]  # the largest loss first
+    note: str = ""  # that the descriptions explain nothing
 
     @property
     def chance(self) -> float:
@@ -86,6 +88,7 @@ class Expectation:
             "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
+            "note": self.note,
             "settings": [dict(one) for one in self.settings],
             "groups": [dict(zip(("group", "attributes", "without", "loss"), part, strict=True)) for part in parts],
         }
@@ -136,6 +139,7 @@ def expect_accuracy(
         held,
         tuple(part.setting for part in parts),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
+        note=" ".join(weak_descriptions(data)),
     )
 
 
