@@ -654,7 +654,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         own = np.array([place[self.example_classes_[row]] for row in mine])
         table = self.signature_table_.select(labels)
         question = self._question(np.empty((0, self.n_features_in_), np.float32), table)
-        base = self._evidence(question, unlabelled=False).add_to(to_numpy(self._described_directions(question)))
+        base = to_numpy(self._evidence(question, unlabelled=False).add_to(self._described_directions(question)))
         order = [question.labels.tolist().index(label) for label in labels]
         found = teaching.refine_examples(base.astype(np.float32), self.examples_[mine], own, question.rows[order])
         return dict(zip(labels, found, strict=True))
