@@ -142,7 +142,7 @@ def slow_refinement(base, x, own, rows):
     counts = [own.count(c) for c in range(len(rows))]
     extra = [np.zeros(base.shape[1]) for _ in rows]
     owner = {row: c for c, mine in enumerate(rows) for row in mine}
-    for _ in range(10):
+    for _ in range(20):
         u = []
         for row, v in enumerate(base):
             moved = v / np.linalg.norm(v) + extra[owner[row]]

@@ -42,7 +42,7 @@ STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the la
 TINY = 1e-30
 LEAST_GAIN = 0.02  # that validation classes must promise
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
-REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 10
+REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
 SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
 
 Rows = NDArray[np.float32]

@@ -633,7 +633,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """(d,) for each unseen class with examples: what these add beyond their sum; whatever is asked."""
         if "_refined" not in vars(self):
             self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
-            if teaching.are_examples_refined(self.practice_):
+            if not self._learns_as_before() and teaching.are_examples_refined(self.practice_):
                 self._refined = self._refine_examples()
         return self._refined
 
@@ -662,7 +662,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _description_worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples whose description is as sure as usual."""
         entry = teaching.nearest_example_entry(self.practice_, count)
+        if entry is None and self._learns_as_before():
+            return UNTAUGHT_WEIGHT
         return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
+
+    def _learns_as_before(self) -> bool:
+        """Whether an earlier version has taught the model: it goes on as it began, until it is calibrated again."""
+        return self.untaught_ is not None and "refined" not in self.untaught_
 
     def _left_out_classes(self) -> LeftOutClasses:
         if "_left_out" not in vars(self):
@@ -1017,6 +1023,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "temperatures": self.temperatures_,
                 "crowding": self.crowding_,
                 "shrinkage": self.shrinkage_,
+                "refined": True,
             }
         return new
 
@@ -1087,6 +1094,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:
         self.practice_ = found
+        if self.untaught_ is not None:
+            self.untaught_ = {**self.untaught_, "refined": True}
 
     def _accept_calibration(self) -> None:
         if self.untaught_ is None:

@@ -41,7 +41,7 @@ RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 Figures = NDArray[np.float64]  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
-DRAWS = 4
+DRAWS = 3
 FACTORS = (1.0, 0.5, 2.0, 4.0, 8.0)  # of what a description is worth; 1 is what training classes say
 ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
@@ -243,7 +243,8 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     for shrinkage in tried:
         measure(shrinkage, FACTORS[0])
     shrinkage, _, _ = _best_beyond_chance(options)
-    for factor in FACTORS[1:]:
+    # With many examples a description matters little, and trying them takes longest.
+    for factor in FACTORS[1:] if k < SHOTS[-1] else ():
         measure(shrinkage, factor)
     best = _best_beyond_chance(options)
     shrinkage, factor, crowding = best
