@@ -227,9 +227,10 @@ def test_adapting_validation_rows_equals_adapting_the_model(fold):
 
 def test_only_a_gain_beyond_chance_changes_the_settings():
     own, better, luckier = (0.5, 1.0, 0.2), (0.5, 2.0, 0.2), (0.5, 4.0, 0.2)
-    assert calibration._best_beyond_chance({own: [0.5, 0.6, 0.7], better: [0.52, 0.62, 0.71]}) == better
-    assert calibration._best_beyond_chance({own: [0.5, 0.6, 0.7], luckier: [0.9, 0.5, 0.5]}) == own
-    assert calibration._best_beyond_chance({own: [0.5, 0.6, 0.7]}) == own
+    before = np.array([0.5, 0.6, 0.7])
+    assert calibration._best_beyond_chance({own: before, better: before + np.array([0.02, 0.02, 0.01])}) == better
+    assert calibration._best_beyond_chance({own: before, luckier: np.array([0.9, 0.5, 0.5])}) == own
+    assert calibration._best_beyond_chance({own: before}) == own
 
 
 def test_thinned_rows_are_at_most_so_many_of_each_class(fold):

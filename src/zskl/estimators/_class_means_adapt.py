@@ -454,10 +454,12 @@ class FewShotTrial:
         new = factor * self.left_out.description_worth(self.shrinkage) * self.certainty
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
-    def learn_examples(self, rows: NDArray[np.int64], factor: float) -> Rows:
+    def learn_examples(self, rows: NDArray[np.int64], factor: float, refine: bool = True) -> Rows:
         """(c, d) what these rows, all of held-out classes, add to the classes if they are examples."""
         own = self.own[rows]
         found = sum_by_class(self.x[rows], own, len(self.seen))
+        if not refine:
+            return found
         taught = np.unique(own)
         signatures = np.unique(self.rows[taught])
         base = self.example_weights(factor)[:, None] * self.described + found[self.owner]
