@@ -1,5 +1,6 @@
 """Class means against the textbook: every kernel, prior and scaling, pieces, examples, sparse rows, galleries."""
 
+import itertools
 import logging
 
 import numpy as np
@@ -306,7 +307,7 @@ def test_direction_with_examples_matches_the_textbook(toy, model, slow):
     rows = np.concatenate([emus, toy.X[:1]])
     taught = model.add_examples(rows, ["emu"] * 3 + ["cat"])
     signature = dict(zip(toy.table.index, toy.table.to_numpy(), strict=True))
-    weight = 2.0 * slow.certainty(signature["emu"])
+    weight = slow.worth() * slow.certainty(signature["emu"])
     directions = [
         slow.direction("emu", signature["emu"], weight, [slow.unit_row(x) for x in emus]),
         slow.direction("cat", signature["cat"], rows=[slow.unit_row(toy.X[0])]),
@@ -314,6 +315,87 @@ def test_direction_with_examples_matches_the_textbook(toy, model, slow):
     ]
     found = taught.compatibility(toy.X_new, candidates=["emu", "cat", "bee"])
     assert_close(found, slow_direction_scores(slow, toy.X_new, directions), SOLUTION.single)
+
+
+WORTH_SETTINGS = [
+    {},
+    {"kernel": "linear", "shrinkage": 0.1},
+    {"prior": "identity", "feature_scaling": "l2"},
+    {"prior": "cosine", "feature_scaling": "l2"},
+]
+
+
+def make_described(telling=True, signatures=1, draw=5):
+    """Rows of eight classes of various sizes, and a table that tells their means, or that of other classes."""
+    rng = np.random.default_rng(draw)
+    table = pd.DataFrame(rng.normal(size=(8, 6)), index=list("abcdefgh"))
+    y = np.repeat(table.index.to_numpy(), [2, 3, 4, 5, 6, 7, 8, 9])
+    X = table.loc[y].to_numpy() @ (np.eye(6) + 0.2 * rng.normal(size=(6, 6))) + 0.8 * rng.normal(size=(len(y), 6))
+    if not telling:
+        table = pd.DataFrame(rng.normal(size=table.shape), index=table.index)
+    more = [table + 0.3 * rng.normal(size=table.shape) for _ in range(signatures - 1)]
+    return X, y, pd.concat([table, *more])
+
+
+@pytest.mark.parametrize("signatures", [1, 2])
+@pytest.mark.parametrize("settings", WORTH_SETTINGS, ids=str)
+def test_worth_of_a_description_matches_the_textbook(settings, signatures):
+    X, y, table = make_described(signatures=signatures)
+    model = ClassMeansClassifier(**settings).fit(X, y, table)
+    rows = {name: list(table.loc[[name]].to_numpy()) for name in table.index.unique()}
+    expected = SlowClassMeans(model, X, y, rows).worth()
+    assert expected > 0.05
+    found = model._left_out_classes().description_worth(model.shrinkage)
+    assert found == pytest.approx(expected, rel=1e-3)  # the model stores float32
+
+
+def test_a_description_that_says_nothing_is_worth_nothing():
+    worth = {True: [], False: []}
+    for telling, draw in itertools.product(worth, range(10)):
+        X, y, table = make_described(telling, draw=draw)
+        model = ClassMeansClassifier().fit(X, y, table)
+        worth[telling].append(model._left_out_classes().description_worth(model.shrinkage_))
+    assert np.median(worth[True]) > 0.3
+    assert np.median(worth[False]) < 0.05
+
+
+def test_worth_follows_the_shrinkage_in_use(toy, model):
+    taught = model.add_examples(toy.X_new[:1], toy.y_new[:1])
+    expected = model._left_out_classes().description_worth(0.2)
+    taught._set_shrinkage(0.2)
+    vars(taught).pop("_left_out", None)
+    assert taught._left_out_classes().description_worth(0.2) == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_one_row_of_each_class_does_not_tell_what_a_description_is_worth():
+    X, _, table = make_described()
+    model = ClassMeansClassifier().fit(X[:8], table.index, table)
+    assert model._left_out_classes().description_worth(model.shrinkage_) == 2.0
+
+
+def test_examples_are_told_apart_whatever_is_asked(toy, model):
+    mixed = toy.X_new[[0, 9, 1, 8, 2, 7]]  # classes that overlap
+    taught = model.add_examples(mixed, ["emu", "emu", "emu", "bee", "bee", "bee"])
+    both = taught.compatibility(toy.X_new, candidates=["emu", "bee"])
+    assert_close(taught.compatibility(toy.X_new, candidates=["bee"]), both[:, 1:], SOLUTION.single)
+    extra = taught._refined_examples()
+    assert sorted(extra) == ["bee", "emu"]
+    assert max(np.linalg.norm(one) for one in extra.values()) > 0.01
+    assert model.add_examples(toy.X_new[:3], ["emu", "bee", "cat"])._refined_examples() == {}  # lone examples
+    assert taught.remove_examples(y=["bee"])._refined_examples() == {}  # nothing to tell from
+
+
+def test_validation_of_earlier_versions_keeps_its_weight(toy, model):
+    """It chose the weight itself, for examples that were summed up alone."""
+    entry = {"weight": 8.0, "shrinkage": 0.5, "crowding": 0.25, "calibration": 0.0, "temperatures": None}
+    older = model._copy_for_teaching()
+    older.practice_ = {"examples": {"1": entry}, "wrong_weight": 0.35, "unlabelled": {}}
+    taught = older.add_examples(toy.X_new, toy.y_new)
+    assert taught._description_worth(1) == 8.0
+    assert taught._refined_examples() == {}
+    question = taught._question(toy.X_new, taught.signature_table_.select(["emu"]))
+    sums = taught.examples_[toy.y_new == "emu"].astype(float).sum(axis=0)
+    assert_close(taught._evidence(question).sums[0], sums, SOLUTION.single)
 
 
 def test_wrong_rows_count_against_a_class_together(toy, model, slow):
@@ -401,10 +483,12 @@ def test_validation_of_the_nearest_example_count_is_used(toy):
     model = ClassMeansClassifier(shrinkage=0.4).fit(toy.X, toy.y, toy.table)
     model.calibration_, model.temperatures_ = 0.1, {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
     said = {"crowding": 0.0, "calibration": 0.3, "temperatures": {"seen": 4.0, "unseen": 4.0, "mixed": 4.0}, "zsl": 0.5}
-    tried = {"1": {**said, "weight": 8.0, "shrinkage": 0.1}, "10": {**said, "weight": 1.0, "shrinkage": 0.2}}
+    tried = {"1": {**said, "factor": 8.0, "shrinkage": 0.1}, "10": {**said, "factor": 1.0, "shrinkage": 0.2}}
     model.practice_ = {"examples": tried, "wrong_weight": 0.2, "unlabelled": {}}
     half = model.add_examples(toy.X_new[:2], ["emu", "emu"])  # one of the two unseen classes
-    assert [nearest_example_entry(model.practice_, count)["weight"] for count in (2, 9)] == [8.0, 1.0]
+    assert [nearest_example_entry(model.practice_, count)["factor"] for count in (2, 9)] == [8.0, 1.0]
+    worth = model._left_out_classes().description_worth(half.shrinkage_)
+    assert half._description_worth(2) == pytest.approx(8 * worth, rel=1e-3)
     assert half.calibration_ == pytest.approx(0.2)
     assert half.temperatures_["unseen"] == pytest.approx(2.0)
     assert half.shrinkage_ == pytest.approx(0.25)

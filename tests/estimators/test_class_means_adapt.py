@@ -5,7 +5,13 @@ import pytest
 
 from tolerances import SOLUTION, assert_close
 from zskl import ClassMeansClassifier
-from zskl.estimators._class_means_adapt import AdaptationSettings, NoClearGain, balance_columns, run_adaptation
+from zskl.estimators._class_means_adapt import (
+    AdaptationSettings,
+    NoClearGain,
+    balance_columns,
+    refine_examples,
+    run_adaptation,
+)
 
 ENTRY = {
     **{name: getattr(AdaptationSettings(), name) for name in AdaptationSettings.__dataclass_fields__},
@@ -126,3 +132,45 @@ def test_unusable_rows_are_refused_and_the_model_stays(toy, model):
 def test_equal_rows_give_a_sound_model(toy, model):
     after = with_validation(model).adapt(np.repeat(toy.X_new[:1], 6, axis=0))
     assert np.isfinite(after.compatibility(toy.X)).all()
+
+
+# Examples that are told apart
+
+
+def slow_refinement(base, x, own, rows):
+    """Softmax regression from the directions `base`, one number at a time; examples that are alone have no say."""
+    counts = [own.count(c) for c in range(len(rows))]
+    extra = [np.zeros(base.shape[1]) for _ in rows]
+    owner = {row: c for c, mine in enumerate(rows) for row in mine}
+    for _ in range(20):
+        u = []
+        for row, v in enumerate(base):
+            moved = v / np.linalg.norm(v) + extra[owner[row]]
+            u.append(moved / np.linalg.norm(moved))
+        steps = [np.zeros(base.shape[1]) for _ in rows]
+        for one, mine in zip(x, own, strict=True):
+            e = [np.exp(20.0 * max(one @ u[row] for row in some)) for some in rows]
+            for c in range(len(rows)):
+                steps[c] += 0.08 * (1 - 1 / counts[mine]) * ((c == mine) - e[c] / sum(e)) * one
+        extra = [one + step for one, step in zip(extra, steps, strict=True)]
+    return [np.mean([np.linalg.norm(base[row]) for row in mine]) * one for mine, one in zip(rows, extra, strict=True)]
+
+
+@pytest.mark.parametrize("rows", [[[0], [1], [2]], [[0, 3], [1, 1], [2, 4]]], ids=["one signature", "several"])
+def test_refinement_matches_slow_loops(rows):
+    rng = np.random.default_rng(2)
+    own = [0, 0, 1, 0, 2, 2]
+    x = rng.normal(size=(6, 5))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    base = rng.normal(size=(1 + max(map(max, rows)), 5)) + 1
+    found = refine_examples(base.astype(np.float32), x.astype(np.float32), np.array(own), np.array(rows))
+    expected = slow_refinement(base, x, own, [sorted(set(mine)) for mine in rows])
+    assert np.abs(expected).max() > 0.1
+    assert_close(found, expected, SOLUTION.single)
+
+
+def test_lone_examples_are_not_refined():
+    """Each would fit itself."""
+    rng = np.random.default_rng(2)
+    base, x = rng.normal(size=(2, 3, 5)).astype(np.float32)
+    assert not refine_examples(base, x, np.arange(3), np.arange(3)[:, None]).any()

@@ -124,7 +124,9 @@ def slow_parts(model, x, label, row):
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
     if given and not known and not adapted:
-        weight *= slow_certainty(model, y, model.signature_scaling_.apply(seen.matrix))
+        weight = model._description_worth(len(given)) * slow_certainty(
+            model, y, model.signature_scaling_.apply(seen.matrix)
+        )
     weight = 0.0 if label in model.undescribed_ else weight
     whole = weight * mean / np.linalg.norm(mean)
     rows = {}
@@ -133,6 +135,7 @@ def slow_parts(model, x, label, row):
     if examples:
         counted = {1.0: 1.0, -1.0: -0.35 / max(1, len(examples) - len(given))}
         rows["examples"] = sum(counted[model.example_weights_[k]] * model.examples_[k].astype(float) for k in examples)
+        rows["examples"] = rows["examples"] + model._refined_examples().get(label, 0.0)
     if adapted:
         rows["unlabelled rows"] = model.adapted_sums_[model.adapted_classes_.index(label)].astype(float)
     whole = whole + sum(rows.values())

@@ -11,7 +11,7 @@ from textbook import slow_accuracies
 from tolerances import FORMULA, SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
 from zskl.estimators._candidates import UncalibratedWarning
-from zskl.estimators._class_means_adapt import AdaptationSettings, TaughtScores
+from zskl.estimators._class_means_adapt import AdaptationSettings, TaughtScores, sum_by_class
 from zskl.methods import build, load
 from zskl.selection import calibration
 from zskl.selection.calibration import score_fold
@@ -184,9 +184,11 @@ def test_trials_score_as_taught_models_do(fold):
     assert np.bincount(trial.own[given])[trial.new].tolist() == [2] * len(trial.new)
     taught = model.add_examples(X[given], y[given])
     left = np.setdiff1d(np.arange(len(y)), given)
-    found = TaughtScores(trial, calibration.sum_rows(trial, given, trial.own[given]), left).scores(
-        2.0, trial.crowding, by_certainty=True
-    )
+    added, weights = trial.learn_examples(given, 1.0), trial.example_weights(1.0)
+    assert weights[trial.new].min() > 0
+    plain = sum_by_class(trial.x[given], trial.own[given], len(trial.seen))
+    assert np.linalg.norm(added - plain) > 0.01 * np.linalg.norm(plain)  # examples are told apart
+    found = TaughtScores(trial, weights, added, left).scores(trial.crowding)
     assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
 
 
@@ -223,6 +225,14 @@ def test_adapting_validation_rows_equals_adapting_the_model(fold):
     assert_close(found, after.compatibility(rows, candidates=unseen), SOLUTION.single)
 
 
+def test_only_a_gain_beyond_chance_changes_the_settings():
+    own, better, luckier = (0.5, 1.0, 0.2), (0.5, 2.0, 0.2), (0.5, 4.0, 0.2)
+    before = np.array([0.5, 0.6, 0.7])
+    assert calibration._best_beyond_chance({own: before, better: before + np.array([0.02, 0.02, 0.01])}) == better
+    assert calibration._best_beyond_chance({own: before, luckier: np.array([0.9, 0.5, 0.5])}) == own
+    assert calibration._best_beyond_chance({own: before}) == own
+
+
 def test_thinned_rows_are_at_most_so_many_of_each_class(fold):
     trial = fold[0]
     thin = calibration.thin_rows(trial, 3)
@@ -236,8 +246,8 @@ def test_calibrate_stores_what_the_folds_say_and_it_is_json(data):
     selection.calibrate(model, X, y, data.signatures)
     said = json.loads(json.dumps(model.practice_))
     assert said == model.practice_
-    assert set(said["examples"]) <= {"1", "2", "5", "10"}
-    assert {"weight", "shrinkage", "crowding", "calibration", "temperatures", "zsl"} <= set(said["examples"]["1"])
+    assert set(said["examples"]) <= {"1", "2", "5", "10", "20"}
+    assert {"factor", "shrinkage", "crowding", "calibration", "temperatures", "zsl"} <= set(said["examples"]["1"])
     for entries in said["unlabelled"].values():
         assert all({"gain", "spread", "least", "per_class", "rounds"} <= set(entry) for entry in entries)
 

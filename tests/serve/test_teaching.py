@@ -123,7 +123,8 @@ def slow_scores(model, X, label, right, wrong):
     hats = [hat(model, x) for x in X]
     question = model._question(np.empty((0, 0)), model.signature_table_.select([label]))
     described = np.asarray(model._described_directions(question), np.float64)[0]
-    direction = 2.0 * float(model._description_certainty(question)[0]) * described
+    worth = model._left_out_classes().description_worth(model.shrinkage_)
+    direction = worth * float(model._description_certainty(question)[0]) * described
     for x in right:
         direction = direction + hat(model, x)
     for x in wrong:

@@ -376,6 +376,10 @@ class SlowClassMeans:
         self.sums = {c: np.sum(y == c) * self.M[c] / np.sqrt(self.M[c] @ self.M[c] + spread) for c in self.classes}
         seen = np.array([row for c in self.classes for row in table[c]])
         self.mean = seen.mean(axis=0)
+        self.N = {c: int(np.sum(y == c)) for c in self.classes}
+        # What a row differs from its class by, on average, at unit length.
+        self.lengths = {c: np.sqrt(self.M[c] @ self.M[c] + spread) for c in self.classes}
+        self.table = table
         self.Y = [(c, self.described(row)) for c in self.classes for row in table[c]]
         apart = [np.sum((a - b) ** 2) for c, a in self.Y for k, b in self.Y if c != k]
         self.width = model.bandwidth * np.median(apart)
@@ -435,6 +439,39 @@ class SlowClassMeans:
         K = np.array([[self.k(a, b) for b in known] for a in known]) + self.s.noise * np.eye(len(known))
         near = np.array([self.k(at, b) for b in known])
         return self.k(at, at) - near @ np.linalg.inv(K) @ near
+
+    def left_out(self, c, row):
+        """The direction that a signature of a training class says to a process that knows only the other classes."""
+        if self.s.prior == "cosine":
+            return unit(self.shared(row))
+        others = [(k, one) for k in self.classes if k != c for one in self.table[k]]
+        # Without c the centre of the classes is elsewhere.
+        shift = unit(self.M[c]) / (len(self.classes) - 1)
+        prior = (lambda one: self.slope * self.shared(one)) if self.s.prior == "identity" else lambda one: 0.0
+        rest = np.array([unit(self.M[k]) + shift - prior(one) for k, one in others])
+        Y = [self.described(one) for _, one in others]
+        K = np.array([[self.k(a, b) for b in Y] for a in Y]) + self.s.noise * np.eye(len(Y))
+        near = np.array([self.k(self.described(row), b) for b in Y])
+        return unit(prior(row) + near @ np.linalg.inv(K) @ rest)
+
+    def worth(self):
+        """n₀ beside examples: p·σ²/τ², one class for each signature."""
+        pairs = [(c, row) for c in self.classes for row in self.table[c]]
+        described = [self.left_out(c, row) for c, row in pairs]
+        theta, N = [self.M[c] / self.lengths[c] for c, _ in pairs], [self.N[c] for c, _ in pairs]
+        R, free = len(pairs), sum(N) - len(pairs)
+        sigma = sum(n * (1 - one @ one) for n, one in zip(N, theta, strict=True)) / free
+        if self.s.prior == "cosine":
+            described = [one - np.mean(described, axis=0) for one in described]
+            theta = [one - np.mean(theta, axis=0) for one in theta]
+            R -= 1
+        product = sum(a @ b for a, b in zip(described, theta, strict=True)) / R
+        square = sum(one @ one for one in theta) / R
+        if product <= 0:
+            return 0.0
+        p = product / (sum(one @ one for one in described) / R)
+        tau = square - np.mean([sigma / n for n in N]) - p * product
+        return p * sigma / max(tau, 0.02 * square)
 
     def certainty(self, row):
         """How much surer it is of this signature than it was of a training class that is left out."""

@@ -47,7 +47,7 @@ TINY = 1e-30
 LEAST_GAIN = 0.02  # that validation classes must promise
 MOST_LOSS = 0.01  # in any of the batches that are like the rows at hand
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
-REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 10
+REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
 LIKE = 0.5  # how far batches are alike: the width of a Gaussian over logarithms of rows per class and of presence
 PRESENCE = 1.5  # what a logarithm of presence counts beside one of rows per class
 HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is no warning
@@ -559,10 +559,12 @@ class FewShotTrial:
         new = factor * self.left_out.description_worth(self.shrinkage) * self.certainty
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
-    def learn_examples(self, rows: NDArray[np.int64], factor: float) -> Rows:
+    def learn_examples(self, rows: NDArray[np.int64], factor: float, refine: bool = True) -> Rows:
         """(c, d) what these rows, all of held-out classes, add to the classes if they are examples."""
         own = self.own[rows]
         found = sum_by_class(self.x[rows], own, len(self.seen))
+        if not refine:
+            return found
         taught = np.unique(own)
         signatures = np.unique(self.rows[taught])
         base = self.example_weights(factor)[:, None] * self.described + found[self.owner]

@@ -788,7 +788,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """(d,) for each unseen class with examples: what these add beyond their sum; whatever is asked."""
         if "_refined" not in vars(self):
             self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
-            if teaching.are_examples_refined(self.practice_):
+            if not self._learns_as_before() and teaching.are_examples_refined(self.practice_):
                 self._refined = self._refine_examples()
         return self._refined
 
@@ -809,7 +809,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         own = np.array([place[self.example_classes_[row]] for row in mine])
         table = self.signature_table_.select(labels)
         question = self._question(np.empty((0, self.n_features_in_), np.float32), table)
-        base = self._evidence(question, unlabelled=False).add_to(to_numpy(self._described_directions(question)))
+        base = to_numpy(self._evidence(question, unlabelled=False).add_to(self._described_directions(question)))
         order = [question.labels.tolist().index(label) for label in labels]
         found = teaching.refine_examples(base.astype(np.float32), self.examples_[mine], own, question.rows[order])
         return dict(zip(labels, found, strict=True))
@@ -819,7 +819,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if not len(self.classes_):
             return UNTAUGHT_WEIGHT
         entry = teaching.nearest_example_entry(self.practice_, count)
+        if entry is None and self._learns_as_before():
+            return UNTAUGHT_WEIGHT
         return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
+
+    def _learns_as_before(self) -> bool:
+        """Whether an earlier version has taught the model: it goes on as it began, until it is calibrated again."""
+        return self.untaught_ is not None and "refined" not in self.untaught_
 
     def _left_out_classes(self) -> LeftOutClasses:
         if "_left_out" not in vars(self):
@@ -1212,6 +1218,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "temperatures": self.temperatures_,
                 "crowding": self.crowding_,
                 "shrinkage": self.shrinkage_,
+                "refined": True,
             }
         return new
 
@@ -1283,6 +1290,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _store_few_shot(self, found: dict[str, Any]) -> None:
         self.practice_ = found
+        if self.untaught_ is not None:
+            self.untaught_ = {**self.untaught_, "refined": True}
 
     def _accept_calibration(self) -> None:
         if self.untaught_ is None:

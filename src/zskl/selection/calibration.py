@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 Figures = Floats  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
-DRAWS = 4
+DRAWS = 3
 FACTORS = (1.0, 0.5, 2.0, 4.0, 8.0)  # of what a description is worth; 1 is what training classes say
 ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
@@ -267,39 +267,42 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     if any(rows is None for fold in drawn for rows in fold):
         return None
 
-    def measure(shrinkage: float, factor: float) -> None:
+    def measure(shrinkage: float, factor: float, crowdings: Sequence[float], refine: bool = False) -> Figures:
+        """(draws, crowdings) accuracies."""
+        found = []
         for trial, fold in zip(parts, drawn, strict=True):
             turned = trial.with_shrinkage(shrinkage)
-            # The model's own crowding, and less: rows make up for a crowded place.
-            crowdings = (trial.crowding, 0.5 * trial.crowding, 0.0) if trial.crowding else (0.0,)
+            weights = turned.example_weights(factor)
             for rows in fold:
                 assert rows is not None
                 left = np.setdiff1d(np.arange(len(trial.own)), rows)
-                weights = turned.example_weights(factor)
-                taught = TaughtScores(turned, weights, turned.learn_examples(rows, factor), left)
-                for crowding in crowdings:
-                    accuracy = turned.accuracy(taught.scores(crowding), left)
-                    options.setdefault((shrinkage, factor, crowding), []).append(accuracy)
+                taught = TaughtScores(turned, weights, turned.learn_examples(rows, factor, refine), left)
+                found.append([turned.accuracy(taught.scores(crowding), left) for crowding in crowdings])
+        return np.array(found)
 
-    options: dict[tuple[float, float, float], list[float]] = {}
-    for shrinkage in tried:
-        measure(shrinkage, FACTORS[0])
-    shrinkage, _, _ = _best_beyond_chance(options)
-    for factor in FACTORS[1:]:
-        measure(shrinkage, factor)
-    best = _best_beyond_chance(options)
-    shrinkage, factor, crowding = best
+    # The model's own crowding, and less: rows make up for a crowded place.
+    own = trials[0].crowding
+    crowdings = (own, 0.5 * own, 0.0) if own else (0.0,)
+    options: dict[tuple[float, float, float], Figures] = {}
+    # To tell examples apart takes longer than all else, and hardly changes which of these settings is best.
+    for factors in (FACTORS[:1], FACTORS[1:]):
+        for shrinkage, factor in product(tried, factors):
+            accuracies = measure(shrinkage, factor, crowdings)
+            options |= {(shrinkage, factor, one): accuracies[:, place] for place, one in enumerate(crowdings)}
+        tried = [_best_beyond_chance(options)[0]]
+    shrinkage, factor, crowding = _best_beyond_chance(options)
     scored = []
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
         taught = TaughtScores(turned, turned.example_weights(factor), turned.learn_examples(given, factor), rows)
         scored.append((taught.scores(crowding), trial.own[rows], trial.seen))
-    figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
+    zero_shot = float(measure(shrinkage, factor, (crowding,), refine=True).mean())
+    figures = {"zsl": zero_shot, **fit_calibration(scored, rough=True)}
     return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 
-def _best_beyond_chance(options: dict[tuple[float, float, float], list[float]]) -> tuple[float, float, float]:
+def _best_beyond_chance(options: dict[tuple[float, float, float], Figures]) -> tuple[float, float, float]:
     """The option with the best mean; the first, the model's own, unless the gain is above its standard error."""
     own, *_ = options
     best = max(options, key=lambda option: float(np.mean(options[option])))
