@@ -58,6 +58,7 @@ MARKED = 2  # rows of other classes that are marked as wrong for each class
 ADAPTATION_WEIGHTS, PROPORTIONS = (3.0, 10.0, 30.0), (0.0, 0.5, 1.0)
 FEW_ROWS = 5  # of a class, to calibrate by
 VALUES = 1 << 20  # features of the rows of one batch, at most
+BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
 SIZES = (64, 500)  # of the batches that are tried
 PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
 FEW_CLASSES = 4
@@ -304,6 +305,7 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     """An entry for each setting: the gain in each batch, and what calibrates the model afterwards."""
     generalised = mode == "all"
     parts = trials if generalised else [trial.select_held_out() for trial in trials]
+    parts = [replace(part, kept=part.kept[:: max(1, len(part.kept) // BATCH_KEPT_ROWS)]) for part in parts]
     thin = [thin_rows(trial, FEW_ROWS) for trial in trials]
     plain = fit_calibration(
         [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in thin], rough=True
