@@ -115,13 +115,12 @@ def measure(model: ClassMeansClassifier, X: NDArray[Any], y: NDArray[Any], both:
 
 def try_batch(problem: Problem, rows: NDArray[np.int64], both: bool) -> dict[str, float]:
     X, y, mode = problem.X[rows], problem.y[rows], "all" if both else "unseen"
-    forced = problem.model.adapt(X, mode, force=True)
+    accepted = True
     try:
-        problem.model.adapt(X, mode)
-        accepted = True
+        adapted = problem.model.adapt(X, mode)
     except NoClearGain:
-        accepted = False
-    before, after = measure(problem.model, X, y, both), measure(forced, X, y, both)
+        accepted, adapted = False, problem.model.adapt(X, mode, force=True)
+    before, after = measure(problem.model, X, y, both), measure(adapted, X, y, both)
     return {"none": before, "forced": after - before, "accepted": float(accepted)}
 
 
