@@ -3,7 +3,6 @@
 import itertools
 import json
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -230,9 +229,9 @@ def test_batches_are_of_few_some_and_all_held_out_classes(fold):
     part = trial.select_held_out()
     drawn = calibration._draw_batches(part, 0)
     there = [len(np.unique(batch.own)) for batch in drawn]
-    assert max(there[:2]) <= calibration.FEW_CLASSES
+    assert max(there[:4]) <= calibration.FEW_CLASSES
     assert there[-1] == len(np.unique(part.own))
-    assert all(len(batch.own) <= size for batch, size in zip(drawn[:8], [64] * 8, strict=True))
+    assert all(len(batch.own) <= size for batch, size in zip(drawn[:10], [64] * 10, strict=True))
     again = calibration._draw_batches(part, 0)
     assert all(np.array_equal(one.x, other.x) for one, other in zip(drawn, again, strict=True))
     for batch in calibration._draw_batches(trial, 0):
@@ -244,8 +243,7 @@ def test_an_entry_holds_the_gain_of_each_batch(fold):
     """The twin: batch by batch and row by row, the share of right answers after less that before."""
     trial = fold[0]
     entries = calibration._try_batches([trial, trial], "unseen")
-    settings = set(product(calibration.ADAPTATION_WEIGHTS, calibration.PROPORTIONS))
-    assert {(entry["weight"], entry["proportion"]) for entry in entries} == settings
+    assert [(entry["weight"], entry["proportion"]) for entry in entries] == list(calibration.ADAPTATIONS)
     kept = trial.kept[:: max(1, len(trial.kept) // calibration.BATCH_KEPT_ROWS)]
     part = replace(trial.select_held_out(), kept=kept)
     entry = entries[4]

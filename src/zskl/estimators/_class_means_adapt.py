@@ -313,7 +313,7 @@ def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | Non
 def is_clear_gain(entry: dict[str, Any]) -> bool:
     # Who is wrong about how many classes are there meets other batches than those that seem alike.
     gains = entry["gain"], entry.get("overall", entry["gain"])
-    return bool(min(gains) > LEAST_GAIN and entry["least"] > -MOST_LOSS)
+    return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and entry["least"] > -MOST_LOSS)
 
 
 def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
@@ -328,7 +328,7 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
             f"unlabelled rows, {100 * entry['least']:+.1f} at worst: expected more than {100 * LEAST_GAIN:.0f} "
-            f"and nowhere a loss of {100 * MOST_LOSS:.0f}, so the model stays as it is; "
+            f"and the ±, and nowhere a loss of {100 * MOST_LOSS:.0f}, so the model stays as it is; "
             "use force=True to adapt all the same"
         )
 

@@ -55,12 +55,13 @@ EXAMPLE_WEIGHTS = (1.0, 2.0, 4.0, 8.0)  # n₀
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-ADAPTATION_WEIGHTS, PROPORTIONS = (3.0, 10.0, 30.0), (0.0, 0.5, 1.0)
+# n₀, and how far the shares of the classes count. The last hardly moves anything: the least harm.
+ADAPTATIONS = (*product((3.0, 10.0), (0.0, 0.5, 1.0)), (30.0, 0.5), (100.0, 0.5))
 FEW_ROWS = 5  # of a class, to calibrate by
 VALUES = 1 << 20  # features of the rows of one batch, at most
 BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
 SIZES = (64, 500)  # of the batches that are tried
-PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
+PRESENCES = (0, 0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them, and these differ most
 FEW_CLASSES = 4
 UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
 INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
@@ -319,7 +320,7 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     hands = [_measure_hand(batch, replace(first, kappa=sharpness)) for _, batch in batches]
     before = _measure_batches([(batch, batch.scores(INDUCTIVE, batch.crowding)) for _, batch in batches], generalised)
     entries = []
-    for weight, proportion in product(ADAPTATION_WEIGHTS, PROPORTIONS):
+    for weight, proportion in ADAPTATIONS:
         how = replace(first, weight=weight, proportion=proportion)
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
         sums = [batch.adapt(how).sums for _, batch in batches]
