@@ -257,6 +257,11 @@ class AdaptationResult:
     rounds: int
     turned: float  # 1 − cosine of the direction that the last round turned most
 
+    def share(self, how: AdaptationSettings, moving: NDArray[np.bool_]) -> float:
+        """How far the directions of the `moving` classes come from rows, on average: mass / (n₀ + mass)."""
+        mass = how.count * self.masses[moving]
+        return float(np.mean(mass / (how.weight + mass)))
+
 
 def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
     """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""

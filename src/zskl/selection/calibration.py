@@ -32,7 +32,7 @@ from zskl.estimators._class_means_adapt import (
 )
 from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.metrics import best_constant, row_margins
+from zskl.metrics import best_constant, harmonic_mean, row_margins
 from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
@@ -46,7 +46,6 @@ Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n,
 FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
 FEW_CANDIDATES = 5  # with fewer, a fold says little
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
-Figures = NDArray[np.float64]  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10), 5
 DRAWS = 2
@@ -318,40 +317,33 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     if not batches:
         return []
     hands = [_measure_hand(batch, replace(first, kappa=sharpness)) for _, batch in batches]
-    before = _measure_batches([(batch, batch.scores(INDUCTIVE, batch.crowding)) for _, batch in batches], generalised)
+    plain_scores = [batch.scores(INDUCTIVE, batch.crowding) for _, batch in batches]
+    measure = _measure_harmonic if generalised else _measure_row_accuracy
+    before = np.array([measure(batch, scores, shift) for (_, batch), scores in zip(batches, plain_scores, strict=True)])
     entries = []
     for weight, proportion in ADAPTATIONS:
         how = replace(first, weight=weight, proportion=proportion)
+        found = [batch.adapt(how) for _, batch in batches]
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
-        sums = [batch.adapt(how).sums for _, batch in batches]
-        last = {fold: added for (fold, _), added in zip(batches, sums, strict=True)}
+        last = {fold: one for (fold, _), one in zip(batches, found, strict=True)}
         scored = []
-        for fold, added in last.items():
-            all_sums = added
+        for fold, one in last.items():
+            trial, sums = thin[fold], one.sums
             if not generalised:
-                all_sums = np.zeros((len(thin[fold].seen), added.shape[1]), np.float32)
-                all_sums[thin[fold].new] = added
-            one = thin[fold]
-            scored.append((one.scores(how.weight, how.crowding, all_sums), one.own, one.seen))
-        taught = [
-            (batch, batch.scores(how.weight, how.crowding, added))
-            for (_, batch), added in zip(batches, sums, strict=True)
-        ]
-        gains = _measure_batches(taught, generalised) - before
-        entries.append(
-            {
-                **asdict(how),
-                "batches": [
-                    [float(hand.rows), float(hand.present), hand.classes, float(gain)]
-                    for hand, gain in zip(hands, gains, strict=True)
-                ],
-                "per_class": float(max(hand.per_class for hand in hands)),
-                "gain": float(gains.mean()),
-                "spread": float(gains.std()),
-                "least": float(gains.min()),
-                **fit_calibration(scored, rough=True),
-            }
-        )
+                sums = np.zeros((len(trial.seen), one.sums.shape[1]), np.float32)
+                sums[trial.new] = one.sums
+            scored.append((trial.scores(how.weight, how.crowding, sums), trial.own, trial.seen))
+        fitted = fit_calibration(scored, rough=True)
+        moved = [one.share(how, ~batch.seen) for (_, batch), one in zip(batches, found, strict=True)]
+        share = float(np.mean([one.share(how, ~parts[fold].seen) for fold, one in last.items()]))
+        gains = []
+        for (_, batch), one, old, mine in zip(batches, found, before, moved, strict=True):
+            constant = shift + min(1.0, mine / share) * (fitted["calibration"] - shift)
+            gains.append(measure(batch, batch.scores(how.weight, how.crowding, one.sums), constant) - old)
+        tried = [[hand.rows, hand.present, hand.classes, float(gain)] for hand, gain in zip(hands, gains, strict=True)]
+        figures = {"gain": float(np.mean(gains)), "spread": float(np.std(gains)), "least": float(min(gains))}
+        most = max(hand.per_class for hand in hands)
+        entries.append({**asdict(how), "batches": tried, "share": share, "per_class": most, **figures, **fitted})
     return entries
 
 
@@ -393,11 +385,17 @@ def _measure_hand(batch: FewShotTrial, how: AdaptationSettings) -> RowsAtHand:
     return RowsAtHand.from_logits(logits_of_rows(batch.x, u, batch.rows, moving, how, other, batch.crowded), moving)
 
 
-def _measure_batches(scored: Sequence[tuple[FewShotTrial, Rows]], generalised: bool) -> Figures:
-    """The accuracy of each batch by rows, or its H with the constant that is best for all batches."""
-    if generalised:
-        return best_constant([row_margins(scores, batch.own, batch.seen) for batch, scores in scored])[1]
-    return np.array([np.mean(scores.argmax(axis=1) == batch.own) for batch, scores in scored])
+def _measure_row_accuracy(batch: FewShotTrial, scores: Rows, constant: float) -> float:
+    return float(np.mean(scores.argmax(axis=1) == batch.own))
+
+
+def _measure_harmonic(batch: FewShotTrial, scores: Rows, constant: float) -> float:
+    """H of a batch, with the constant subtracted from the scores of seen classes."""
+    right = (scores - np.float32(constant) * batch.seen).argmax(axis=1) == batch.own
+    rows_of = np.bincount(batch.own, minlength=len(batch.seen))
+    accuracies = np.bincount(batch.own, weights=right, minlength=len(batch.seen)) / np.maximum(rows_of, 1)
+    seen, new = (float(accuracies[side & (rows_of > 0)].mean()) for side in (batch.seen, ~batch.seen))
+    return float(harmonic_mean(seen, new))
 
 
 def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
