@@ -3,12 +3,13 @@
 Run: python benchmarks/unlabelled_grid.py --zoo FOLDER [--data esc50 clinc150:identity ...] [--batches 20]
      python benchmarks/unlabelled_grid.py --root FOLDER --data CUB AWA1 --candidates all
 
-The folder of --zoo holds files NAME.npz with features X (n, d), classes y (n,) as numbers and signatures S (c, p). Other
-names are those of `zskl.datasets.load`, with --root. A prior follows the name after a colon. Per split a quarter of the
-classes is unseen, and a fifth of the rows of the others is held back. A class-means model is fitted and calibrated on
-the rest, then adapted to each batch alone. The grid is that of StatA (CVPR 2025): 1 to 4, 5 to 25, 25 to 50 or all of
-the unseen classes are present; a batch has 64 rows, 1000 or all; each present class has as many (even) or shares from a
-Dirichlet distribution. With --candidates all each batch has as many rows of seen classes, and H is measured.
+The folder of --zoo holds files NAME.npz with features X (n, d), classes y (n,) as numbers and signatures S (c, p).
+Other names are those of `zskl.datasets.load`, with --root. A prior follows the name after a colon. Per split a quarter
+of the classes is unseen, and a fifth of the rows of the others is held back. A class-means model is fitted and
+calibrated on the rest, then adapted to each batch alone. The grid is that of StatA (CVPR 2025): 1 to 4, 5 to 25, 25 to
+50 or all of the unseen classes are present; a batch has 64 rows, 1000 or all; each present class has as many (even) or
+shares from a Dirichlet distribution. With --candidates all each batch has as many rows of seen classes, and H is
+measured.
 
 Each line of the table is a cell: accuracy on the rows of a batch without adapting, what adapting in any case adds, how
 often the model agrees to adapt, and what these add. --stream hands the rows of a cell over in ten pieces instead.
@@ -114,13 +115,12 @@ def measure(model: ClassMeansClassifier, X: NDArray[Any], y: NDArray[Any], both:
 
 def try_batch(problem: Problem, rows: NDArray[np.int64], both: bool) -> dict[str, float]:
     X, y, mode = problem.X[rows], problem.y[rows], "all" if both else "unseen"
-    forced = problem.model.adapt(X, mode, force=True)
+    accepted = True
     try:
-        problem.model.adapt(X, mode)
-        accepted = True
+        adapted = problem.model.adapt(X, mode)
     except NoClearGain:
-        accepted = False
-    before, after = measure(problem.model, X, y, both), measure(forced, X, y, both)
+        accepted, adapted = False, problem.model.adapt(X, mode, force=True)
+    before, after = measure(problem.model, X, y, both), measure(adapted, X, y, both)
     return {"none": before, "forced": after - before, "accepted": float(accepted)}
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,6 +232,47 @@ def test_only_a_gain_beyond_chance_changes_the_settings():
     assert calibration._best_beyond_chance({own: before, better: before + np.array([0.02, 0.02, 0.01])}) == better
     assert calibration._best_beyond_chance({own: before, luckier: np.array([0.9, 0.5, 0.5])}) == own
     assert calibration._best_beyond_chance({own: before}) == own
+
+
+def test_batches_are_of_few_some_and_all_held_out_classes(fold):
+    trial = fold[0]
+    part = trial.select_held_out()
+    drawn = calibration._draw_batches(part, 0)
+    there = [len(np.unique(batch.own)) for batch in drawn]
+    assert max(there[:4]) <= calibration.FEW_CLASSES
+    assert there[-1] == len(np.unique(part.own))
+    assert all(len(batch.own) <= size for batch, size in zip(drawn[:10], [64] * 10, strict=True))
+    again = calibration._draw_batches(part, 0)
+    assert all(np.array_equal(one.x, other.x) for one, other in zip(drawn, again, strict=True))
+    for batch in calibration._draw_batches(trial, 0):
+        seen = np.mean(batch.seen[batch.own])
+        assert 0 < seen < 1
+
+
+def test_an_entry_holds_the_gain_of_each_batch(fold):
+    """The twin: batch by batch and row by row, the share of right answers after less that before."""
+    trial = fold[0]
+    entries = calibration._try_batches([trial, trial], "unseen")
+    assert [(entry["weight"], entry["proportion"]) for entry in entries] == list(calibration.ADAPTATIONS)
+    kept = trial.kept[:: max(1, len(trial.kept) // calibration.BATCH_KEPT_ROWS)]
+    part = replace(trial.select_held_out(), kept=kept)
+    entry = entries[4]
+    how = AdaptationSettings(**{name: entry[name] for name in AdaptationSettings.__dataclass_fields__})
+    expected = []
+    for batch in calibration._draw_batches(part, 0):
+        before, after = (
+            batch.scores(weight, batch.crowding, added)
+            for weight, added in ((2.0, None), (how.weight, batch.adapt(how).sums))
+        )
+        right = [
+            (np.argmax(new) == own) * 1.0 - (np.argmax(old) == own)
+            for old, new, own in zip(before, after, batch.own, strict=True)
+        ]
+        expected.append((len(batch.own), sum(right) / len(right)))
+    found = [(rows, gain) for rows, _, _, gain in entry["batches"][: len(expected)]]
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5, abs=1e-9)
+    gains = [gain for *_, gain in entry["batches"]]
+    assert (entry["gain"], entry["least"]) == (pytest.approx(np.mean(gains)), min(gains))
 
 
 def test_thinned_rows_are_at_most_so_many_of_each_class(fold):

@@ -1137,6 +1137,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
             "crowding": how.crowding,
             "calibration": calibrated["calibration"],
             "temperatures": calibrated["temperatures"],
+            # Few classes that have moved need less of another constant than the many that validation classes had.
+            "share": min(1.0, found.share(how, moving) / entry["share"]) if entry and entry.get("share") else 1.0,
             "expected_gain": None if entry is None else entry["gain"],
             "rounds": found.rounds,
             "turned": found.turned,
@@ -1251,7 +1253,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _validation_entry(self) -> tuple[dict[str, Any] | None, float]:
         """What validation classes say about a model taught like this, and the share of it that applies."""
         if self.adaptation_ is not None:
-            return self.adaptation_, 1.0
+            return self.adaptation_, float(self.adaptation_.get("share", 1.0))
         seen = set(self.classes_.tolist())
         counts = {label: count for label, count in self._count_examples().items() if label not in seen}
         if not counts:

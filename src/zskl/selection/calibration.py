@@ -34,8 +34,16 @@ from zskl.estimators._class_means_adapt import (
 from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
-from zskl.metrics import best_constant, row_margins
-from zskl.selection.class_folds import Fold, FoldData, check_seen, find_shared_validation, last_step, prepare_fold_data, transform_folds
+from zskl.metrics import best_constant, harmonic_mean, row_margins
+from zskl.selection.class_folds import (
+    Fold,
+    FoldData,
+    check_seen,
+    find_shared_validation,
+    last_step,
+    prepare_fold_data,
+    transform_folds,
+)
 from zskl.selection.draw_search import validate_draws
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
@@ -50,7 +58,6 @@ FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond 
 FEW_CANDIDATES = 5  # with fewer, a fold says little
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 Floats = NDArray[np.float64]
-Figures = Floats  # one per fold
 
 SHOTS, MIDDLE = (1, 2, 5, 10, 20), 5
 DRAWS = 3
@@ -59,11 +66,13 @@ ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-ADAPTATION_WEIGHTS, PROPORTIONS = (3.0, 10.0, 30.0), (0.0, 0.5, 1.0)
+# n₀, and how far the shares of the classes count. The last hardly moves anything: the least harm.
+ADAPTATIONS = (*product((3.0, 10.0), (0.0, 0.5, 1.0)), (30.0, 0.5), (100.0, 0.5))
 FEW_ROWS = 5  # of a class, to calibrate by
 VALUES = 1 << 20  # features of the rows of one batch, at most
+BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
 SIZES = (64, 500)  # of the batches that are tried
-PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
+PRESENCES = (0, 0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them, and these differ most
 FEW_CLASSES = 4
 UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
 INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
@@ -354,6 +363,7 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     """An entry for each setting: the gain in each batch, and what calibrates the model afterwards."""
     generalised = mode == "all"
     parts = trials if generalised else [trial.select_held_out() for trial in trials]
+    parts = [replace(part, kept=part.kept[:: max(1, len(part.kept) // BATCH_KEPT_ROWS)]) for part in parts]
     thin = [thin_rows(trial, FEW_ROWS) for trial in trials]
     plain = fit_calibration(
         [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in thin], rough=True
@@ -365,40 +375,33 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     if not batches:
         return []
     hands = [_measure_hand(batch, replace(first, kappa=sharpness)) for _, batch in batches]
-    before = _measure_batches([(batch, batch.scores(INDUCTIVE, batch.crowding)) for _, batch in batches], generalised)
+    plain_scores = [batch.scores(INDUCTIVE, batch.crowding) for _, batch in batches]
+    measure = _measure_harmonic if generalised else _measure_row_accuracy
+    before = np.array([measure(batch, scores, shift) for (_, batch), scores in zip(batches, plain_scores, strict=True)])
     entries = []
-    for weight, proportion in product(ADAPTATION_WEIGHTS, PROPORTIONS):
+    for weight, proportion in ADAPTATIONS:
         how = replace(first, weight=weight, proportion=proportion)
+        found = [batch.adapt(how) for _, batch in batches]
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
-        sums = [batch.adapt(how).sums for _, batch in batches]
-        last = {fold: added for (fold, _), added in zip(batches, sums, strict=True)}
+        last = {fold: one for (fold, _), one in zip(batches, found, strict=True)}
         scored = []
-        for fold, added in last.items():
-            all_sums = added
+        for fold, one in last.items():
+            trial, sums = thin[fold], one.sums
             if not generalised:
-                all_sums = np.zeros((len(thin[fold].seen), added.shape[1]), np.float32)
-                all_sums[thin[fold].new] = added
-            one = thin[fold]
-            scored.append((one.scores(how.weight, how.crowding, all_sums), one.own, one.seen))
-        taught = [
-            (batch, batch.scores(how.weight, how.crowding, added))
-            for (_, batch), added in zip(batches, sums, strict=True)
-        ]
-        gains = _measure_batches(taught, generalised) - before
-        entries.append(
-            {
-                **asdict(how),
-                "batches": [
-                    [float(hand.rows), float(hand.present), hand.classes, float(gain)]
-                    for hand, gain in zip(hands, gains, strict=True)
-                ],
-                "per_class": float(max(hand.per_class for hand in hands)),
-                "gain": float(gains.mean()),
-                "spread": float(gains.std()),
-                "least": float(gains.min()),
-                **fit_calibration(scored, rough=True),
-            }
-        )
+                sums = np.zeros((len(trial.seen), one.sums.shape[1]), np.float32)
+                sums[trial.new] = one.sums
+            scored.append((trial.scores(how.weight, how.crowding, sums), trial.own, trial.seen))
+        fitted = fit_calibration(scored, rough=True)
+        moved = [one.share(how, ~batch.seen) for (_, batch), one in zip(batches, found, strict=True)]
+        share = float(np.mean([one.share(how, ~parts[fold].seen) for fold, one in last.items()]))
+        gains = []
+        for (_, batch), one, old, mine in zip(batches, found, before, moved, strict=True):
+            constant = shift + min(1.0, mine / share) * (fitted["calibration"] - shift)
+            gains.append(measure(batch, batch.scores(how.weight, how.crowding, one.sums), constant) - old)
+        tried = [[hand.rows, hand.present, hand.classes, float(gain)] for hand, gain in zip(hands, gains, strict=True)]
+        figures = {"gain": float(np.mean(gains)), "spread": float(np.std(gains)), "least": float(min(gains))}
+        most = max(hand.per_class for hand in hands)
+        entries.append({**asdict(how), "batches": tried, "share": share, "per_class": most, **figures, **fitted})
     return entries
 
 
@@ -440,11 +443,17 @@ def _measure_hand(batch: FewShotTrial, how: AdaptationSettings) -> RowsAtHand:
     return RowsAtHand.from_logits(logits_of_rows(batch.x, u, batch.rows, moving, how, other, batch.crowded), moving)
 
 
-def _measure_batches(scored: Sequence[tuple[FewShotTrial, Rows]], generalised: bool) -> Figures:
-    """The accuracy of each batch by rows, or its H with the constant that is best for all batches."""
-    if generalised:
-        return best_constant([row_margins(scores, batch.own, batch.seen) for batch, scores in scored])[1]
-    return np.array([np.mean(scores.argmax(axis=1) == batch.own) for batch, scores in scored])
+def _measure_row_accuracy(batch: FewShotTrial, scores: Rows, constant: float) -> float:
+    return float(np.mean(scores.argmax(axis=1) == batch.own))
+
+
+def _measure_harmonic(batch: FewShotTrial, scores: Rows, constant: float) -> float:
+    """H of a batch, with the constant subtracted from the scores of seen classes."""
+    right = (scores - np.float32(constant) * batch.seen).argmax(axis=1) == batch.own
+    rows_of = np.bincount(batch.own, minlength=len(batch.seen))
+    accuracies = np.bincount(batch.own, weights=right, minlength=len(batch.seen)) / np.maximum(rows_of, 1)
+    seen, new = (float(accuracies[side & (rows_of > 0)].mean()) for side in (batch.seen, ~batch.seen))
+    return float(harmonic_mean(seen, new))
 
 
 def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:

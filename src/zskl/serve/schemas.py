@@ -245,7 +245,7 @@ class Unlabelled(RequestBody):
 
 class Verdict(TypedDict):
     """Whether the model is adapted to unlabelled rows, and what validation classes say about that: `gain` in accuracy,
-    with its `spread` over folds and the `least` of them. `clear` is null if nobody has tried it. `changed` rows get
+    with its `spread` over batches and the `least` of any. `clear` is null if nobody has tried it. `changed` rows get
     another answer now."""
 
     adapted: bool

@@ -173,8 +173,7 @@ def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:
     verdict |= {"clear": is_clear_gain(entry), "gain": gain, "spread": spread, "least": least}
     verdict["verdict"] = (
         f"on validation classes, adapting changed the accuracy by {100 * gain:+.1f} points ± {100 * spread:.1f}, by "
-        f"{100 * least:+.1f} in the worst fold: "
-        + ("it helps" if verdict["clear"] else "no clear gain; set force to adapt")
+        f"{100 * least:+.1f} at worst: " + ("it helps" if verdict["clear"] else "no clear gain; set force to adapt")
     )
     return verdict
 
