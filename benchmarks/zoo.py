@@ -1,12 +1,12 @@
-"""The first answer on small real problems: the default, tuned and calibrated model against what a user would do instead.
+"""The first answer on small real problems: the default, tuned and calibrated model, and what users would do instead.
 
 Run: python benchmarks/zoo.py FOLDER [--draws 5] [--only NAME ...] [--workers 2] [--json FILE]
 
 FOLDER holds problems as .npz files: X (n, d), y (n,) 0-based, names (C,), S (C, p) the class table, and shared (whether
-rows and descriptions come from one encoder). A draw takes a quarter of the classes, at least five, as unseen, and keeps a
-fifth of the rows of the others back. Nothing is chosen on these rows. Figures are per cent, means over classes: T1 among
-the unseen classes, H the harmonic mean of seen and unseen classes among all. ECE is the expected calibration error over
-15 bins, corrected for the bias of few rows, of the rows that are answered by an unseen and by a seen class.
+rows and descriptions come from one encoder). A draw takes a quarter of the classes, at least five, as unseen, and keeps
+a fifth of the rows of the others back. Nothing is chosen on these rows. Figures are per cent, means over classes: T1
+among the unseen classes, H the harmonic mean of seen and unseen classes among all. ECE is the expected calibration
+error over 15 bins, corrected for the bias of few rows, of rows that are answered by an unseen or by a seen class.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
+import numpy as np  # noqa: E402 (after the threads are set)
+import pandas as pd  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
 
 SHOTS = (1, 2, 5, 20)
 LEAST_LEFT = 5  # test rows of each class beside the examples
@@ -236,7 +236,7 @@ def show(records: list[dict[str, Any]]) -> None:
         for outcome in ("accepted", "refused"):
             some = frame.loc[frame[f"adapt {name}"] == outcome, f"adapt {name} gain"]
             if len(some):
-                print(f"adapted to rows of {name}, {outcome}: {len(some)}, mean {some.mean():+.1f}, least {some.min():+.1f}")
+                print(f"adapted to {name}, {outcome}: {len(some)}, mean {some.mean():+.1f}, least {some.min():+.1f}")
 
 
 def main() -> None:

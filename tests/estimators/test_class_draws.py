@@ -62,7 +62,9 @@ def slow_scores(model, X, y, own, table, held):
     M = (mu - g) @ W
     owners = table.index.to_numpy()
     Y = np.array([unit(row - table.to_numpy().mean(axis=0)) for row in table.to_numpy()])
-    apart = [np.sum((a - b) ** 2) for a, c in zip(Y, owners, strict=True) for b, k in zip(Y, owners, strict=True) if c != k]
+    apart = [
+        np.sum((a - b) ** 2) for a, c in zip(Y, owners, strict=True) for b, k in zip(Y, owners, strict=True) if c != k
+    ]
     width = np.median(apart)
     K = Y @ Y.T if model.kernel == "linear" else np.exp(-((Y[:, None] - Y[None]) ** 2).sum(axis=2) / width)
     known = ~np.isin(owners, held)
@@ -138,7 +140,7 @@ def test_draws_hold_every_class_out_once_before_one_comes_again():
 
 
 def shared_space(noise, rows=12, seed=0, classes=24, d=32):
-    """Features and signatures from one encoder, whose classes the signatures tell apart as well as `noise` lets them."""
+    """Features and signatures from one encoder; rows lie about their class with so much `noise`."""
     draw = np.random.default_rng(seed)
     centres = draw.standard_normal((classes, d))
     y = np.repeat(np.arange(classes), rows)

@@ -542,7 +542,7 @@ def test_a_lone_class_name_is_refused(toy, model):
 
 SPARSE_SETTINGS = [
     {"prior": "zero"},
-    {"kernel": "linear", "shrinkage": 0.1, "crowding": 0.0},
+    {"prior": "zero", "kernel": "linear", "shrinkage": 0.1, "crowding": 0.0},
     {"prior": "identity", "shrinkage": 0.3, "feature_scaling": "l2"},
     {"prior": "cosine"},
 ]

@@ -79,7 +79,8 @@ def test_neighbours_differ_by_one_step_in_one_number():
         slow = [
             k
             for k, one in enumerate(settings)
-            if one["k"] == own["k"] and abs(one["a"] - own["a"]) + abs(one["b"] > own["b"]) + abs(one["b"] < own["b"]) <= 1
+            if one["k"] == own["k"]
+            and abs(one["a"] - own["a"]) + abs(one["b"] > own["b"]) + abs(one["b"] < own["b"]) <= 1
         ]
         assert sorted(near) == slow
 

@@ -142,7 +142,8 @@ def _messages(data, caplog):
     return caplog.messages
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+# Class means look at the columns themselves, by feature_scaling="auto".
+@pytest.mark.parametrize("name", sorted(set(methods.METHODS) - {"class-means"}))
 def test_every_default_grid_has_standardised_features_at_little_cost(name):
     method, model = methods.METHODS[name], methods.build(name)
     named = [one for one in model._settings() if one.endswith("feature_scaling")]

@@ -1,8 +1,8 @@
 """Class means on classes that they were not shown, in closed form: one fit stands for many fits on folds.
 
-Some rows of every training class are kept out, to validate on; sums of all others make one whitened space. A draw then
-holds some classes out. With B = (K + νI)⁻¹ over the signatures of all training classes and U those of the held-out ones,
-what the others predict for U needs no further fit:
+Some rows of every training class are kept out, to validate on; sums of all others make one whitened space. A draw
+holds some classes out. With B = (K + νI)⁻¹ over the signatures of all training classes and U those of the held-out
+ones, what the others predict for U needs no further fit:
 
     M̂_U − (B_UU)⁻¹ (B M̂)_U = k(U, R) (K_RR + νI)⁻¹ M̂_R
 
@@ -180,7 +180,7 @@ class ClassDraws:
         """
         by_class, by_draw = np.zeros((len(models), self.C)), np.zeros((len(models), len(self.held)))
         tries = np.zeros(self.C)
-        for held, mine in zip(self.held, self._mine, strict=True):
+        for mine in self._mine:
             tries += np.bincount(self.codes[mine], minlength=self.C) if len(mine) else 0
         order = sorted(range(len(models)), key=lambda k: _work(models[k]))
         # Models that differ in crowding alone share everything but a subtraction.
@@ -217,7 +217,7 @@ class ClassDraws:
         return found
 
     def scores(self, model: ClassMeansClassifier, number: int) -> tuple[NDArray[np.float32], Codes, NDArray[np.bool_]]:
-        """Scores (n, C) of all validation rows in one draw, the column (n,) of each one's class, and who is seen (C,)."""
+        """Scores (n, C) of all validation rows in one draw, the column (n,) of each one's class, who is seen (C,)."""
         held, basis = self.held[number], self._find_basis(model)
         described, rows = self._combinations(model, basis, held, everyone=True)
         whole = float(model.description_weight_) * described
@@ -302,7 +302,9 @@ def choose_in_shared_space(
         return priors[0], weights[0]
     part._fit_cache = FitCache(part._sums, cache.Y, cache.owners, cache.shared, np.empty(0))
     kept = cache.sums.kept
-    draws = ClassDraws(part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS if C < 300 else HELD_SHARE))
+    draws = ClassDraws(
+        part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS if C < 300 else HELD_SHARE)
+    )
     tried = [copy.copy(part) for _ in priors]
     for one, prior in zip(tried, priors, strict=True):
         one.prior_ = prior
@@ -325,4 +327,3 @@ def _work(model: ClassMeansClassifier) -> tuple[Any, ...]:
     space = model.prior_ == "cosine", float(model.shrinkage), model.prior_
     kernel = model.signature_scaling, model.kernel, float(model.bandwidth), float(model.noise)
     return *space, *kernel, float(model.crowding_share), float(model.crowding)
-

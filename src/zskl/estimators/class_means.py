@@ -79,8 +79,8 @@ CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
 
 def has_no_rows(X: Any, y: Any) -> bool:
     """Whether these are training rows of no class at all, such as two empty lists."""
-    rows = getattr(X, "shape", None) or np.shape(X)
-    return bool(rows) and rows[0] == 0 and y is not None and len(y) == 0
+    rows = len(X) if isinstance(X, list | tuple) else next(iter(getattr(X, "shape", ())), None)
+    return rows == 0 and y is not None and len(y) == 0
 
 
 class ClassMeansClassifier(ZeroShotClassifier):
@@ -786,6 +786,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _refined_examples(self) -> dict[Any, Rows]:
         """(d,) for each unseen class with examples: what these add beyond their sum; whatever is asked."""
+        if not self.example_classes_:
+            return {}
         if "_refined" not in vars(self):
             self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
             if not self._learns_as_before() and teaching.are_examples_refined(self.practice_):

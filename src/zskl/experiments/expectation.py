@@ -1,9 +1,9 @@
 """What accuracy to expect on new classes, and which attributes carry it: from validation classes alone.
 
-Every fold holds classes out. Settings and the calibration constant are chosen on the fold's training rows, as `tune` does
-on all of them, so a fold judges a choice that it had no part in; the default setting is judged beside it. Then groups of
-attributes are left out, one after the other. One decomposition per fold serves all groups, because sums and directions
-of training rows do not depend on signatures.
+Every fold holds classes out. Settings and the calibration constant are chosen on the fold's training rows, as `tune`
+does on all of them, so a fold judges a choice that it had no part in; the default setting is judged beside it. Then
+groups of attributes are left out, one after the other. One decomposition per fold serves all groups, because sums and
+directions of training rows do not depend on signatures.
 """
 
 from __future__ import annotations

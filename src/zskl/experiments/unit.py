@@ -261,7 +261,7 @@ def _fit_models(
 
 
 def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
-    """Those of the dataset; None for class means, which draw classes many times from one fit, except in fixed tables."""
+    """Those of the dataset; None for class means, which draw classes from one fit, except in fixed tables."""
     drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
     return None if drawn else selection.folds(data)
 

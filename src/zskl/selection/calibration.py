@@ -276,7 +276,7 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     if any(rows is None for fold in drawn for rows in fold):
         return None
 
-    def measure(shrinkage: float, factor: float, crowdings: Sequence[float], refine: bool = False) -> Figures:
+    def measure(shrinkage: float, factor: float, crowdings: Sequence[float], refine: bool = False) -> Floats:
         """(draws, crowdings) accuracies."""
         found = []
         for trial, fold in zip(parts, drawn, strict=True):
@@ -292,7 +292,7 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     # The model's own crowding, and less: rows make up for a crowded place.
     own = trials[0].crowding
     crowdings = (own, 0.5 * own, 0.0) if own else (0.0,)
-    options: dict[tuple[float, float, float], Figures] = {}
+    options: dict[tuple[float, float, float], Floats] = {}
     # To tell examples apart takes longer than all else, and hardly changes which of these settings is best.
     for factors in (FACTORS[:1], FACTORS[1:]):
         for shrinkage, factor in product(tried, factors):
@@ -311,7 +311,7 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
     return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 
-def _best_beyond_chance(options: dict[tuple[float, float, float], Figures]) -> tuple[float, float, float]:
+def _best_beyond_chance(options: dict[tuple[float, float, float], Floats]) -> tuple[float, float, float]:
     """The option with the best mean; the first, the model's own, unless the gain is above its standard error."""
     own, *_ = options
     best = max(options, key=lambda option: float(np.mean(options[option])))

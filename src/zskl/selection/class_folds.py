@@ -199,9 +199,7 @@ def draws(labels: Any, n_draws: int | None = None, seed: int = 0, share: float =
     for held in draw_classes(classes, n_draws, seed):
         out = np.isin(codes, held)
         if (own & out).any():
-            found.append(
-                Fold(np.flatnonzero(~own & ~out), np.flatnonzero(own & ~out), np.flatnonzero(own & out))
-            )
+            found.append(Fold(np.flatnonzero(~own & ~out), np.flatnonzero(own & ~out), np.flatnonzero(own & out)))
     return found
 
 
