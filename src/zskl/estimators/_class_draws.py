@@ -137,7 +137,7 @@ class ClassDraws:
             noise, inverse = float(model.noise), self._inverse(model)[1]
             key = model.signature_scaling, model.kernel, float(model.bandwidth), noise, held.tobytes()
             if key not in self._across:
-                self._across[key] = np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost])  # (U, R)
+                self._across[key] = np.asarray(np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost]))  # (U, R)
             across = self._across[key]
             weights = -across
             if everyone:
@@ -212,7 +212,7 @@ class ClassDraws:
                 if crowded is None:
                     close = basis.kept[self._shown[number]] @ directions
                     crowded = fitting.mean_of_largest(close, float(model.crowding_share))
-                lowered = scores - np.float32(model.crowding) * crowded
+                lowered = np.asarray(scores - np.float32(model.crowding) * crowded)
             found.append(held[self._best_of_classes(lowered, rows, held).argmax(axis=1)])
         return found
 
@@ -229,7 +229,8 @@ class ClassDraws:
         scores = basis.rows @ directions
         if model.crowding and self._shown[number].any():
             close = basis.kept[self._shown[number]] @ directions
-            scores = scores - np.float32(model.crowding) * fitting.mean_of_largest(close, float(model.crowding_share))
+            crowded = fitting.mean_of_largest(close, float(model.crowding_share))
+            scores = np.asarray(scores - np.float32(model.crowding) * crowded)
         return self._best_of_classes(scores, rows, held), self.codes, seen
 
     def few_shot_trial(self, model: ClassMeansClassifier, number: int) -> FewShotTrial | None:

@@ -193,7 +193,7 @@ def _balance_sides(own: NDArray[np.int64], seen: NDArray[np.bool_]) -> Floats:
     """
     mine = seen[own]
     counts = np.array([max(1, np.count_nonzero(~mine)), max(1, np.count_nonzero(mine))])
-    return 0.5 / counts[mine.astype(int)]
+    return np.asarray(0.5 / counts[mine.astype(int)])
 
 
 def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:
