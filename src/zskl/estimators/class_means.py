@@ -79,8 +79,8 @@ CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
 
 def has_no_rows(X: Any, y: Any) -> bool:
     """Whether these are training rows of no class at all, such as two empty lists."""
-    rows = getattr(X, "shape", None) or np.shape(X)
-    return bool(rows) and rows[0] == 0 and y is not None and len(y) == 0
+    none = len(X) == 0 if isinstance(X, list | tuple) else getattr(X, "shape", (1,))[:1] == (0,)
+    return none and y is not None and len(y) == 0
 
 
 class ClassMeansClassifier(ZeroShotClassifier):
@@ -341,7 +341,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if self.prior == "zero":
             raise ValueError("prior is 'zero' and X has no rows: expected rows to learn from; use prior='cosine'")
         table = tables.read_table(signatures)
-        p, d = table.matrix.shape[1], (np.shape(X) or (0,))[-1] if np.ndim(X) == 2 else None
+        p, shape = table.matrix.shape[1], getattr(X, "shape", ())
+        d = shape[1] if len(shape) == 2 else None
         if d not in (None, p):
             raise ValueError(
                 f"X has no rows, {d} features, and signatures have {p} columns: expected as many, from one encoder, "
