@@ -341,7 +341,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if self.prior == "zero":
             raise ValueError("prior is 'zero' and X has no rows: expected rows to learn from; use prior='cosine'")
         table = tables.read_table(signatures)
-        p, shape = table.matrix.shape[1], getattr(X, "shape", ())
+        p = table.matrix.shape[1]
+        shape: tuple[int, ...] = getattr(X, "shape", ())
         d = shape[1] if len(shape) == 2 else None
         if d not in (None, p):
             raise ValueError(
