@@ -60,7 +60,9 @@ def test_the_default_is_class_means_tuned_and_calibrated(tmp_path):
 @pytest.mark.usefixtures("quick")
 def test_tuning_can_be_turned_off_and_asked_for(tmp_path):
     file = tmp_path / "m.zskl"
-    assert "chosen" not in invoke("fit", "digits", "-o", file, "--no-tune")[1]
+    said = invoke("fit", "digits", "-o", file, "--no-tune")[1]
+    assert "chosen" not in said
+    assert "feature_scaling: auto (sqrt-l2)" in said
     assert zskl.load(file).temperatures_ is None
     assert "calibrated" in invoke("fit", "digits", "-o", file, "--no-tune", "--calibrate")[1]
     out = invoke("fit", "digits", "-o", file, "--tune", "--scoring", "zsl", "--set", "shrinkage=0.3")[1]

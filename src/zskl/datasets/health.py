@@ -243,5 +243,6 @@ def _uneven_note(what: str, names: NDArray[np.generic], spread: NDArray[np.gener
     setting = {"feature": "feature_scaling", "attribute": "signature_scaling"}[what]
     yield (
         f"the standard deviations of {what}s differ by more than {limit:g}×, from {spread.min():.3g} ({narrow!r}) to "
-        f"{spread.max():.3g} ({wide!r}): large ones drown the others; consider {setting}='standardize-l2'"
+        f"{spread.max():.3g} ({wide!r}): large ones drown the others; class means see to it by themselves ('auto'), "
+        f"for other methods consider {setting}='standardize-l2'"
     )

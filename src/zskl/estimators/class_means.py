@@ -341,7 +341,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if self.prior == "zero":
             raise ValueError("prior is 'zero' and X has no rows: expected rows to learn from; use prior='cosine'")
         table = tables.read_table(signatures)
-        p, d = table.matrix.shape[1], (np.shape(X) or (0,))[-1] if np.ndim(X) == 2 else None
+        p = table.matrix.shape[1]
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        d = shape[1] if len(shape) == 2 else None
         if d not in (None, p):
             raise ValueError(
                 f"X has no rows, {d} features, and signatures have {p} columns: expected as many, from one encoder, "
