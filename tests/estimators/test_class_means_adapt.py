@@ -145,12 +145,22 @@ def test_an_entry_is_judged_by_batches_like_the_rows():
     variance = sum(w * (g - gain) ** 2 for w, g in zip(weights, gains, strict=True)) / sum(weights)
     assert found["spread"] == pytest.approx(variance**0.5, rel=1e-12)
     assert found["least"] == min(g for w, g in zip(weights, gains, strict=True) if w > 0.1 * max(weights))
+    ordered = sorted(zip(gains, weights, strict=True))
+    below = [sum(w for _, w in ordered[: k + 1]) / sum(weights) for k in range(len(ordered))]
+    assert found["low"] == next(g for (g, _), part in zip(ordered, below, strict=True) if part >= 0.1)
     assert judge_entry({**ENTRY, "batches": batches}, RowsAtHand(20.0, 10.0, 10)) is None  # fewer than anybody tried
     many = judge_entry({**ENTRY, "batches": batches}, RowsAtHand(1e6, 10.0, 10))
     assert many["gain"] == pytest.approx(0.1, abs=0.1)  # as if they were as many as somebody tried
     bad = [[*batch[:3], -0.3] for batch in batches[:3]]
     assert is_clear_gain(judge_entry({**ENTRY, "batches": batches[3:]}, RowsAtHand(500, 10.0, 10)))
     assert not is_clear_gain(judge_entry({**ENTRY, "batches": [*bad, batches[3]]}, RowsAtHand(500, 10.0, 10)))
+
+
+def test_one_bad_batch_of_many_is_bearable_where_nearly_all_gain():
+    good = [[500, 10.0, 10, 0.1]] * 12
+    hand = RowsAtHand(500, 10.0, 10)
+    assert is_clear_gain(judge_entry({**ENTRY, "batches": [*good, [500, 10.0, 10, -0.03]]}, hand))
+    assert not is_clear_gain(judge_entry({**ENTRY, "batches": [*good, *[[500, 10.0, 10, -0.03]] * 2]}, hand))
 
 
 def test_of_several_settings_the_surest_is_taken_and_entries_of_earlier_versions_go_by_rows_per_class():

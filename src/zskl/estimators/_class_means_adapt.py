@@ -46,6 +46,7 @@ STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the la
 TINY = 1e-30
 LEAST_GAIN = 0.01  # that validation classes must promise, more than
 MOST_LOSS = 0.01  # in any of the batches that are like the rows at hand
+SURE_GAIN, UNLUCKY = 0.02, 0.1  # or more gained in all but this share of them: then one may lose more
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
 REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
 LIKE = 0.5  # how far batches are alike: the width of a Gaussian over logarithms of rows per class and of presence
@@ -362,14 +363,17 @@ def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | Non
     gain = float(np.average(gains, weights=weights))
     spread = float(np.sqrt(np.average((gains - gain) ** 2, weights=weights)))
     least = float(gains[weights > HARDLY_LIKE].min())
-    overall = float(gains.mean())
-    return {**entry, "gain": gain, "overall": overall, "spread": spread, "least": least, "per_class": most}
+    overall, order = float(gains.mean()), np.argsort(gains, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weights[order]) / weights.sum(), UNLUCKY))
+    figures = {"gain": gain, "overall": overall, "spread": spread, "least": least, "low": float(gains[order[place]])}
+    return {**entry, **figures, "per_class": most}
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
     # Who is wrong about how many classes are there meets other batches than those that seem alike.
     gains = entry["gain"], entry.get("overall", entry["gain"])
-    return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and entry["least"] > -MOST_LOSS)
+    bearable = entry["least"] > -MOST_LOSS or entry.get("low", 0.0) > SURE_GAIN
+    return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and bearable)
 
 
 def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
