@@ -116,17 +116,6 @@ def test_scores_are_those_of_the_slow_twin(case):
         assert_close(scores, slow_scores(model, X, y, own, table, np.array([1, 4])), SOLUTION.single)
 
 
-@pytest.mark.parametrize("case", ["zero", "identity", "cosine"])
-def test_a_trial_scores_as_the_draw_does(case):
-    held = np.array([0, 5])
-    model, draws, *_ = make_draws(case, held)
-    trial = draws.few_shot_trial(model, 0)
-    found = trial.scores(3.0, 0.0)
-    wanted = draws.scores(model, 0)[0]
-    # n₀ of a held-out class changes the length of its direction alone.
-    assert_close(found, wanted, SOLUTION.single)
-
-
 def test_draws_hold_every_class_out_once_before_one_comes_again():
     for classes in (4, 5, 13, 100):
         draws = draw_classes(classes, 8)

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import is_sparse_rows, make_generator, to_numpy
+from zskl._arrays import make_generator, to_numpy
 from zskl.estimators import _class_means_fit as fitting
-from zskl.estimators._class_means_adapt import FewShotTrial
-from zskl.estimators._class_means_fit import FitCache, Floats, LeftOutClasses, SignatureKernel, Whitening
+from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Whitening
 from zskl.metrics import harmonic_mean, row_margins
 
 if TYPE_CHECKING:
@@ -232,56 +231,6 @@ class ClassDraws:
             crowded = fitting.mean_of_largest(close, float(model.crowding_share))
             scores = np.asarray(scores - np.float32(model.crowding) * crowded)
         return self._best_of_classes(scores, rows, held), self.codes, seen
-
-    def few_shot_trial(self, model: ClassMeansClassifier, number: int) -> FewShotTrial | None:
-        """The validation rows of one draw, to try examples and unlabelled rows on; None for sparse rows."""
-        if is_sparse_rows(self._scaled):
-            return None
-        held, basis = self.held[number], self._find_basis(model)
-        at, seen = basis.at, np.ones(self.C, dtype=bool)
-        seen[held] = False
-        known = seen[self.owners]
-        described = self._combinations(model, basis, held, everyone=True)[0] @ basis.vectors
-        plain = model.prior_ == "cosine"
-        certainty = np.ones(len(self.owners))
-        names, owners = np.unique(self.owners[known], return_inverse=True)
-        left_out = at.own_signatures[known] if plain else at.targets[known]
-        if not plain:
-            kernel, _ = self._inverse(model)
-            Y, noise = model._fit_cache.Y, float(model.noise)
-            inverse = fitting.regularised_inverse(to_numpy(kernel(Y[known], Y[known])), noise)
-            certainty = fitting.description_certainty(kernel, Y, Y[known], inverse, noise)
-            slope = self._slope(basis, held) if model.prior_ == "identity" else 0.0
-            rest = left_out - slope * at.own_signatures[known] if slope else left_out
-            left_out = fitting.predict_left_out(left_out, inverse @ rest, inverse, owners, len(names))
-        means, rows = at.means[self.owners], at.space.rows[self.owners]
-        spread = at.space.eigenvalues, float(model.shrinkage), plain
-        offset = None
-        if plain:
-            unit = at.means[np.flatnonzero(seen)] / at.lengths[seen][:, None]
-            offset = (unit.mean(axis=0) - described[known].mean(axis=0)).astype(np.float32)
-        kept = np.empty((0, at.means.shape[1]), np.float32)
-        if len(self._some):
-            kept = at.kept[self._some][self._shown[number]]
-        padded = model.signature_table_.select(model.classes_).padded_rows()
-        return FewShotTrial(
-            x=to_numpy(at.unit_rows(self._rotated[plain])).astype(np.float32),
-            own=self.codes,
-            seen=seen,
-            described=described.astype(np.float32),
-            certainty=certainty,
-            means=np.where(known[:, None], means, 0.0).astype(np.float32),
-            counts=np.where(known, rows, 0.0),
-            weight=float(model.description_weight_),
-            rows=to_numpy(padded),
-            kept=kept.astype(np.float32),
-            eigenvalues=at.space.eigenvalues,
-            shrinkage=float(model.shrinkage),
-            crowding=float(model.crowding),
-            share=float(model.crowding_share),
-            offset=offset,
-            left_out=LeftOutClasses(left_out, means[known], rows[known], *spread),
-        )
 
 
 # What a fit asks of its own training classes, where "auto" leaves a choice in a shared space

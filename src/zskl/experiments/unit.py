@@ -230,7 +230,7 @@ def _fit_models(
         clock.lap("fit")
         if not unit.calibrate:
             return estimator, None, record.Tuning()
-        selection.calibrate(estimator, X, y, table, _choose_folds(unit, data), engine)
+        selection.calibrate(estimator, X, y, table, selection.folds(data), engine)
         clock.lap("calibrate")
         return estimator, estimator, record.Tuning()
 

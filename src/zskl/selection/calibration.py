@@ -33,18 +33,15 @@ from zskl.estimators._class_means_adapt import (
 )
 from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, harmonic_mean, row_margins
 from zskl.selection.class_folds import (
     Fold,
     FoldData,
     check_seen,
-    find_shared_validation,
     last_step,
     prepare_fold_data,
     transform_folds,
 )
-from zskl.selection.draw_search import validate_draws
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
 if TYPE_CHECKING:
@@ -132,12 +129,9 @@ def calibrate(
     check_flag("progress", progress)
     ranker = last_step(model)
     check_is_fitted(ranker)
-    shared = prepare_fold_data(clone(model), X, y, signatures, folds)
+    shared = prepare_fold_data(clone(model), X, y, signatures, 3 if folds is None else folds)
     if constant is None:
         check_seen(shared.folds)
-    if isinstance(model, ClassMeansClassifier) and find_shared_validation(shared.folds) is not None:
-        _set_calibration(model, validate_draws(shared), constant)
-        return model
     shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     found: dict[int, tuple[Scored, FewShotTrial | None]] = {}
     with closing(ProgressBar("calibration")) as bar:
@@ -145,19 +139,14 @@ def calibrate(
             found[place] = part
             if progress:
                 bar(len(found), len(shared.folds))
-    _set_calibration(ranker, [found[place] for place in sorted(found)], constant)
-    return model
-
-
-def _set_calibration(
-    ranker: ZeroShotClassifier, parts: Sequence[tuple[Scored, FewShotTrial | None]], constant: float | None
-) -> None:
+    parts = [found[place] for place in sorted(found)]
     fitted = fit_calibration([scored for scored, _ in parts], constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
     trials = [trial for _, trial in parts if trial is not None]
     if trials:
         ranker._store_few_shot(choose_few_shot_settings(trials))
     ranker._accept_calibration()
+    return model
 
 
 def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None]:

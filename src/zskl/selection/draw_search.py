@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from zskl._arrays import is_sparse_rows, to_numpy
-from zskl.estimators._class_draws import HELD_SHARE, ClassDraws
+from zskl.estimators._class_draws import ClassDraws
 from zskl.estimators._inputs import check_features
 from zskl.estimators.class_means import AUTO, ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
@@ -186,14 +186,3 @@ def list_neighbours(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
                     near.append(beside)
         found.append(near)
     return found
-
-
-def validate_draws(shared: FoldData) -> list[tuple[Any, Any]]:
-    """For the estimator's own settings: scores of the validation rows of some draws, and the rows to try things on.
-
-    These draws hold each class out once, as far as they can.
-    """
-    drawn = DrawnModels(shared)
-    model, draws = drawn.make({})
-    numbers = range(min(HELD_SHARE, len(shared.folds)))
-    return [(draws.scores(model, number), draws.few_shot_trial(model, number)) for number in numbers]

@@ -411,7 +411,9 @@ def refit(
         )
     setting = ", ".join(f"{name}={value}" for name, value in choice.setting.items())
     log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
-    calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
+    # Draws of one fit are for the search alone: what is learned later is tried on whole classes, in fits without them.
+    folds = None if find_shared_validation(found.folds) is not None else found.folds
+    calibrate(model, X, y, signatures, folds, engine, choice.calibration)
     return model, choice
 
 
