@@ -96,7 +96,7 @@ def test_a_lead_must_be_beyond_luck():
     gains, doubts = _compare_classes(settings, np.array([default, default + 0.05, lucky]), 0)
     assert gains == pytest.approx([0.0, 0.05, 0.075])
     assert doubts[1] == pytest.approx(0.0, abs=1e-12)
-    assert doubts[2] == pytest.approx((2 + 6 / 12) * np.std(lucky - default, ddof=1) / np.sqrt(12))
+    assert doubts[2] == pytest.approx((1.5 + 6 / 12) * np.std(lucky - default, ddof=1) / np.sqrt(12))
     assert gains[2] < doubts[2]
 
 

@@ -235,16 +235,16 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    weight: float = 10.0  # n₀, what a description is worth in rows
+    weight: float = 3.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
     balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
-    rounds: int = 4
+    rounds: int = 8
     shift: float = 0.0  # subtracted from the scores of seen classes
     crowding: float = 0.0  # a, what the adapted model subtracts, and its logits while it adapts
     shrinkage: float | None = None  # None: that of the model
     count: float = 1.0  # what a row counts: less where there are more rows than validation classes had
-    proportion: float = 0.5  # p, how far the shares of the classes count
-    turn: float = 0.5  # t, what the newest logits count beside the first
+    proportion: float = 0.0  # p, how far the shares of the classes count
+    turn: float = 0.9  # t, what the newest logits count beside the first
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:

@@ -225,12 +225,13 @@ def _fit_models(
         if report is not None:
             report("search", done, tasks)
 
+    few_shot = bool(unit.shots or unit.unlabelled)
     if not unit.tune:
         estimator.fit(X, y, table, callback=report_fit)
         clock.lap("fit")
         if not unit.calibrate:
             return estimator, None, record.Tuning()
-        selection.calibrate(estimator, X, y, table, selection.folds(data), engine)
+        selection.calibrate(estimator, X, y, table, selection.folds(data), engine, few_shot=few_shot)
         clock.lap("calibrate")
         return estimator, estimator, record.Tuning()
 
@@ -252,7 +253,9 @@ def _fit_models(
         choices[scoring] = search.pick(scoring)
         # The best may diverge on all rows: then its own next best is taken.
         if choices[scoring].place not in refits:
-            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, report_fit, engine)
+            fitted, choices[scoring] = selection.refit(
+                estimator, search, scoring, X, y, table, report_fit, engine, few_shot
+            )
             refits[choices[scoring].place] = fitted
         models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")

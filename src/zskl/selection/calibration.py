@@ -63,12 +63,16 @@ ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-# n₀, and how far the shares of the classes count. The last hardly moves anything: the least harm.
-ADAPTATIONS = (*product((3.0, 10.0), (0.0, 0.5, 1.0)), (30.0, 0.5), (100.0, 0.5))
+# n₀, how far the shares of the classes count, and a part of the model's shrinkage: where rows are plenty, they say more
+# in a space that is whitened more. The last hardly moves anything: the least harm.
+ADAPTATIONS = (
+    *((1.5, 0.0, 1.0), (3.0, 0.0, 1.0), (3.0, 0.0, 0.3)),
+    *((6.0, 0.25, 1.0), (6.0, 0.25, 0.3), (15.0, 0.25, 1.0), (40.0, 0.25, 1.0)),
+)
 FEW_ROWS = 5  # of a class, to calibrate by
-VALUES = 1 << 20  # features of the rows of one batch, at most
+VALUES = 1 << 21  # features of the rows of one batch, at most
 BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
-SIZES = (64, 500)  # of the batches that are tried
+SIZES = (64, 1000)  # of the batches that are tried
 PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
 FEW_CLASSES = 4
 UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
@@ -85,6 +89,7 @@ def calibrate(
     engine: Engine | str | None = None,
     constant: float | None = None,
     progress: bool = False,
+    few_shot: bool = True,
 ) -> Model:
     """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
 
@@ -111,6 +116,9 @@ def calibrate(
         The calibration constant. None chooses the one with the highest mean harmonic mean over the folds.
     progress : bool, default=False
         Show a bar of the fits on folds, in a terminal or a notebook.
+    few_shot : bool, default=True
+        Whether to try examples and unlabelled rows too, which takes most of the time. Without it `practice_` stays as
+        it is.
 
     Returns
     -------
@@ -127,6 +135,7 @@ def calibrate(
     ['mixed', 'seen', 'unseen']
     """
     check_flag("progress", progress)
+    check_flag("few_shot", few_shot)
     ranker = last_step(model)
     check_is_fitted(ranker)
     shared = prepare_fold_data(clone(model), X, y, signatures, 3 if folds is None else folds)
@@ -135,7 +144,8 @@ def calibrate(
     shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     found: dict[int, tuple[Scored, FewShotTrial | None]] = {}
     with closing(ProgressBar("calibration")) as bar:
-        for place, part in engines.each(score_fold, range(len(shared.folds)), shared, runner):
+        score = score_fold if few_shot else score_fold_alone
+        for place, part in engines.each(score, range(len(shared.folds)), shared, runner):
             found[place] = part
             if progress:
                 bar(len(found), len(shared.folds))
@@ -155,6 +165,13 @@ def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None
     model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
     scorer = FoldScorer(shared, fold)
     return (scorer.scores(model), scorer.own, scorer.is_seen), scorer.few_shot_trial(model)
+
+
+def score_fold_alone(shared: FoldData, fold: int) -> tuple[Scored, None]:
+    """The scores of `score_fold`, without anything to try examples on."""
+    model = clone(shared.estimator).fit(shared.training(fold), shared.y[shared.folds[fold].train], shared.table)
+    scorer = FoldScorer(shared, fold)
+    return (scorer.scores(model), scorer.own, scorer.is_seen), None
 
 
 def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
@@ -368,14 +385,16 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     measure = _measure_harmonic if generalised else _measure_row_accuracy
     before = np.array([measure(batch, scores, shift) for (_, batch), scores in zip(batches, plain_scores, strict=True)])
     entries = []
-    for weight, proportion in ADAPTATIONS:
-        how = replace(first, weight=weight, proportion=proportion)
-        found = [batch.adapt(how) for _, batch in batches]
+    for weight, proportion, part in ADAPTATIONS:
+        shrinkage = part * trials[0].shrinkage
+        how = replace(first, weight=weight, proportion=proportion, shrinkage=shrinkage)
+        turned = [(fold, batch.with_shrinkage(shrinkage)) for fold, batch in batches]
+        found = [batch.adapt(how) for _, batch in turned]
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
         last = {fold: one for (fold, _), one in zip(batches, found, strict=True)}
         scored = []
         for fold, one in last.items():
-            trial, sums = thin[fold], one.sums
+            trial, sums = thin[fold].with_shrinkage(shrinkage), one.sums
             if not generalised:
                 sums = np.zeros((len(trial.seen), one.sums.shape[1]), np.float32)
                 sums[trial.new] = one.sums
@@ -384,7 +403,7 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
         moved = [one.share(how, ~batch.seen) for (_, batch), one in zip(batches, found, strict=True)]
         share = float(np.mean([one.share(how, ~parts[fold].seen) for fold, one in last.items()]))
         gains = []
-        for (_, batch), one, old, mine in zip(batches, found, before, moved, strict=True):
+        for (_, batch), one, old, mine in zip(turned, found, before, moved, strict=True):
             constant = shift + min(1.0, mine / share) * (fitted["calibration"] - shift)
             gains.append(measure(batch, batch.scores(how.weight, how.crowding, one.sums), constant) - old)
         tried = [[hand.rows, hand.present, hand.classes, float(gain)] for hand, gain in zip(hands, gains, strict=True)]

@@ -2,7 +2,7 @@
 
 With few classes validation hardly ranks settings, and the best of hundreds is mostly lucky. So a setting is judged
 together with its neighbours in the grid, class by class against the default setting, and it must lead by more than what
-may be luck: z standard errors over classes, with z = 2 + 6 / classes. docs/selection.md says what this rule reached on
+may be luck: z standard errors over classes, with z = 1.5 + 6 / classes. docs/selection.md says what this rule reached on
 problems that were not used to choose it.
 """
 
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 LEADERS = 5  # settings whose harmonic means are worked out, beside the default
 # Held-out classes take part in the scatter, and so little shrinkage looks better than it is, unless rows are many.
 LEAST_SHRINKAGE, ROWS_PER_FEATURE = 0.5, 10
-DOUBT, FEW_CLASSES_DOUBT = 2.0, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
+DOUBT, FEW_CLASSES_DOUBT = 1.5, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
 
 
 class DrawnModels:

@@ -353,6 +353,7 @@ def refit(
     signatures: Any,
     callback: Any = None,
     engine: Engine | None = None,
+    few_shot: bool = True,
 ) -> tuple[Any, Choice]:
     """Fit the best setting of a search on all training rows, and calibrate it.
 
@@ -376,6 +377,8 @@ def refit(
         Called with the progress of the fit.
     engine : Engine or None, default=None
         Where calibration runs its fits on the folds.
+    few_shot : bool, default=True
+        Whether calibration tries examples and unlabelled rows too, see `calibrate`.
 
     Returns
     -------
@@ -413,7 +416,7 @@ def refit(
     log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
     # Draws of one fit are for the search alone: what is learned later is tried on whole classes, in fits without them.
     folds = None if find_shared_validation(found.folds) is not None else found.folds
-    calibrate(model, X, y, signatures, folds, engine, choice.calibration)
+    calibrate(model, X, y, signatures, folds, engine, choice.calibration, few_shot=few_shot)
     return model, choice
 
 
