@@ -115,7 +115,9 @@ def test_first_scores_hold_the_rounds():
     """However many the rounds, rows that are near no class but one stay there; the newest logits alone may run away."""
     x, own, described = planted([])
     moving, rows = np.ones(8, dtype=bool), np.arange(8)[:, None]
-    held = run_adaptation(x, 10 * described, 0 * described, rows, moving, AdaptationSettings(kappa=8.0, rounds=50, turn=0.5))
+    held = run_adaptation(
+        x, 10 * described, 0 * described, rows, moving, AdaptationSettings(kappa=8.0, rounds=50, turn=0.5)
+    )
     u = 10 * described + held.sums
     scores = x @ (u / np.linalg.norm(u, axis=1, keepdims=True)).T
     assert np.mean(scores.argmax(axis=1) == own) >= np.mean((x @ described.T).argmax(axis=1) == own)

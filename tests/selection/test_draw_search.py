@@ -138,3 +138,17 @@ def test_sparse_rows_are_searched_as_dense_ones_are():
         for rows in (X, csr_array(X))
     )
     np.testing.assert_allclose(sparse.zsl[1], dense.zsl[1], rtol=0, atol=1e-9)
+
+
+def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space():
+    draw = np.random.default_rng(0)
+    centres = draw.standard_normal((16, 24))
+    y = np.repeat(np.arange(16), 10)
+    X = centres[y] + 1.5 * draw.standard_normal((160, 24))
+    table = dict(enumerate(centres + 0.3 * draw.standard_normal((16, 24))))
+    tuned = selection.tune(ClassMeansClassifier(), X, y, table)
+    assert "plain cosine: " in str(tuned)
+    assert tuned.model.prior_ in ("identity", "cosine")
+    assert f"prior: auto ({tuned.model.prior_})" in repr(tuned.model) or tuned.model.prior != "auto"
+    assert not any(setting["prior"] == "zero" for setting in tuned.settings)
+    assert "plain cosine" not in str(selection.tune(ClassMeansClassifier(), *TRAINING))

@@ -165,7 +165,7 @@ def _fit(
 
 def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> None:
     """Say what was chosen and calibrated, what it promises, and where a better setting may lie."""
-    from zskl.selection.tuning import format_tuned_score
+    from zskl.selection.tuning import format_cosine_score, format_tuned_score
 
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
@@ -175,7 +175,9 @@ def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) ->
         mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.against_default is not None:
             mention(str(found.against_default))
-    for text in model._tell_scalings():
+        if (cosine := format_cosine_score(found)) is not None:
+            mention(f"plain cosine between rows and descriptions scores {cosine} there")
+    for text in model._tell_automatic():
         mention(text)
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())

@@ -311,11 +311,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        chosen = "; ".join(self._tell_scalings())
+        chosen = "; ".join(self._tell_automatic())
         shown = str(super().__repr__(N_CHAR_MAX)) + (f"  # {chosen}" if chosen else "")
         return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
 
-    def _tell_scalings(self) -> list[str]:
+    def _tell_automatic(self) -> list[str]:
         """What "auto" stands for in the fitted model, and why."""
         names = [name for name in ("feature_scaling", "signature_scaling") if getattr(self, name) == scaling.AUTO]
         found = [(name, vars(self)[f"{name}_"]) for name in names if f"{name}_" in vars(self)]

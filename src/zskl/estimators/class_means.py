@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 SCALES, SHARES = ("bandwidth", "noise"), ("shrinkage", "crowding_share")  # settings above 0; the latter at most 1
 WEIGHTS = ("crowding",)  # those of at least 0
-AUTO = "auto"
+AUTO = scaling.AUTO
 DESCRIPTION_WEIGHT = 2.0  # n₀ of seen classes where nothing says better
 SHARED_WEIGHTS = (2.0, 8.0, 32.0, 128.0, 512.0)  # those that a fit tries in a shared space
 UNTAUGHT_WEIGHT = 2.0  # n₀ of an unseen class without examples: matters only beside rows marked as wrong for it
@@ -652,6 +652,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
         scaled: Any = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         return FitCache(self._sums, scaled, owners, shared, move_to_device(np.empty(0), self.device))
+
+    def _tell_automatic(self) -> list[str]:
+        told = super()._tell_automatic()
+        if self.prior == AUTO and "prior_" in vars(self):
+            told.append(f"prior: auto ({self.prior_})")
+        return told
 
     def _settle_prior(self, cache: FitCache) -> None:
         """Set prior and description weight as they are in use: those that were given, or what "auto" stands for."""

@@ -1,9 +1,8 @@
 """The search of class means: one fit, many draws of held-out classes in closed form, and a rule that keeps the default.
 
 With few classes validation hardly ranks settings, and the best of hundreds is mostly lucky. So a setting is judged
-together with its neighbours in the grid, class by class against the default setting, and it must lead by more than what
-may be luck: z standard errors over classes, with z = 1.5 + 6 / classes. docs/selection.md says what this rule reached on
-problems that were not used to choose it.
+together with its neighbours in the grid, class by class against the default setting, and it must lead by more than
+what may be luck: z standard errors over classes, with z = 1.5 + 6 / classes. docs/selection.md says why.
 """
 
 from __future__ import annotations
@@ -99,6 +98,7 @@ def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
             k
             for k, (model, _) in enumerate(made)
             if k == plan.default
+            or (model.prior_ == "cosine" and shares)  # which whitens nothing
             or ((model.prior_ != "zero") == shares and not (few and model.shrinkage < LEAST_SHRINKAGE))
         ]
         settings, made = tuple(settings[k] for k in places), [made[k] for k in places]

@@ -487,6 +487,12 @@ def format_tuned_score(tuned: Tuned, place: int) -> str:
     return f"{100 * folds.mean():.1f}{spread} %"
 
 
+def format_cosine_score(tuned: Tuned) -> str | None:
+    """Of plain cosine, where the search has compared it: in a space that rows and signatures share."""
+    places = [k for k, one in enumerate(tuned.settings) if one.get("prior") == "cosine" and not one.get("crowding")]
+    return format_tuned_score(tuned, places[0]) if places and tuned.scoring == "zsl" else None
+
+
 def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
     default = tuned.search.default
     mine = format_percent(tuned.score) if chosen is None else format_tuned_score(tuned, chosen)
@@ -495,6 +501,9 @@ def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
     notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
     if tuned.against_default is not None:
         notes.append(str(tuned.against_default))
+    cosine = format_cosine_score(tuned)
+    if cosine is not None:
+        notes.append(f"plain cosine: {cosine}")
     if tuned.diverged:
         notes.append(f"{len(tuned.diverged)} of the settings diverged")
     if tuned.search.dropped:
