@@ -173,16 +173,17 @@ CLASS_MEANS = {
     "noise": (0.03, 0.1, 0.3),
     "shrinkage": (0.1, 0.3, 0.5, 0.7, 0.9),
     "crowding": (0.0, 0.15, 0.3),
-    "description_weight": (2.0, 10.0, 50.0),
+    "description_weight": (2.0, 10.0, 50.0, 500.0),
     "prior": ("zero", "identity", "cosine"),
 }
-CLASS_MEANS_BOUNDS = {
+MEMBER_MEANS_BOUNDS = {
     "bandwidth": (0.25, 16.0),
     "noise": (0.003, 1.0),
     "shrinkage": (0.01, 1.0),
     "crowding": (0.0, 0.6),
     "description_weight": (0.5, 50.0),
 }
+CLASS_MEANS_BOUNDS = {**MEMBER_MEANS_BOUNDS, "description_weight": (0.5, 500.0)}
 
 
 def _kernel(description: str, grid: tuple[GridPart, GridPart], **overrides: Any) -> Method:
@@ -226,7 +227,7 @@ METHODS: Mapping[str, Method] = {
         {},
         nest_grids({"means": MEMBER_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
         {
-            **prefix_settings("means", CLASS_MEANS_BOUNDS),
+            **prefix_settings("means", MEMBER_MEANS_BOUNDS),
             **prefix_settings("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX)),
         },
     ),

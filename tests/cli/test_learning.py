@@ -261,7 +261,7 @@ def test_rows_to_label_next_and_what_becomes_of_the_labels(birds, here):
     assert asked.index.tolist() == birds.index[rows].tolist()
     assert list(asked.columns) == ["label", "guess", "probability", "guess_2", "probability_2", "worth", "why"]
     likely = model.predict_proba(features(birds).iloc[rows], candidates=["fox", "gnu"])
-    np.testing.assert_allclose(asked[["probability", "probability_2"]], np.sort(likely)[:, ::-1], rtol=0.01)
+    np.testing.assert_allclose(asked[["probability", "probability_2"]], np.sort(likely)[:, ::-1], rtol=0.01, atol=1e-30)
     assert "wrote ask.csv: 6 rows" in out
     for name, why in zip(asked.index, asked.why, strict=True):
         assert name in out

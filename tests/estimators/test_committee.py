@@ -338,16 +338,14 @@ def test_each_round_of_adaptation_asks_the_whole_committee(model):
         close = np.sort(means.kept_rows_.astype(np.float32) @ directions.T, axis=0)
         return means.crowding * close[-max(1, int(means.crowding_share * len(close))) :].mean(axis=0)
 
-    u, shares = described, np.full(len(names), 1 / len(names))
+    u = described
     crowded = crowding(u)
     first = 20 * (unit_rows @ u.T - crowded) + 3.5 * kernel
-    for done in range(4):
-        e = np.exp((first + 20 * (unit_rows @ u.T - crowded) + 3.5 * kernel) / 2)
-        for _ in range(10 if done == 0 else 4):
-            q = e * shares**0.5
-            q /= q.sum(axis=1, keepdims=True)
-            shares = q.mean(axis=0)
-        new = 10 * described + ((q**2).sum(axis=0) / q.sum(axis=0))[:, None] * (q.T @ unit_rows)
+    for _ in range(8):
+        newest = 20 * (unit_rows @ u.T - crowded) + 3.5 * kernel
+        q = np.exp(0.1 * first + 0.9 * newest)
+        q /= q.sum(axis=1, keepdims=True)
+        new = 3 * described + ((q**2).sum(axis=0) / q.sum(axis=0))[:, None] * (q.T @ unit_rows)
         new /= np.linalg.norm(new, axis=1, keepdims=True)
         turned = (1 - (new * u).sum(axis=1)).max()
         u = new

@@ -153,7 +153,7 @@ class Committee(ZeroShotClassifier):
         --------
         >>> from zskl import Committee
         >>> Committee().get_params()["means__shrinkage"]
-        0.5
+        0.7
         """
         found = dict(super().get_params(deep=False))
         for name, member in self._member_pairs() if deep else []:

@@ -100,7 +100,9 @@ class Unit:
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Setting → lowest and highest value to which tuning may extend the grid."""
-        bounds = methods.find(self.method).bounds
+        method = methods.find(self.method)
+        fixed = self.fixed_grid is not None and method.estimator is ClassMeansClassifier
+        bounds = methods.MEMBER_MEANS_BOUNDS if fixed else method.bounds
         return {name: bounds[name] for grid in self.grids for name in grid if name in bounds}
 
     def key(self, data: Dataset) -> str:

@@ -33,15 +33,18 @@ from zskl.estimators._class_means_adapt import (
 )
 from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, harmonic_mean, row_margins
 from zskl.selection.class_folds import (
     Fold,
     FoldData,
     check_seen,
+    find_shared_validation,
     last_step,
     prepare_fold_data,
     transform_folds,
 )
+from zskl.selection.draw_search import score_draws
 from zskl.selection.grid_search import FoldScorer, choose_engine
 
 if TYPE_CHECKING:
@@ -138,11 +141,17 @@ def calibrate(
     check_flag("few_shot", few_shot)
     ranker = last_step(model)
     check_is_fitted(ranker)
+    drawn: list[Scored] = []
+    if folds is None and isinstance(model, ClassMeansClassifier):
+        shared = prepare_fold_data(clone(model), X, y, signatures)
+        drawn = score_draws(shared) if find_shared_validation(shared.folds) is not None else []
     shared = prepare_fold_data(clone(model), X, y, signatures, 3 if folds is None else folds)
     if constant is None:
         check_seen(shared.folds)
     shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     found: dict[int, tuple[Scored, FewShotTrial | None]] = {}
+    if drawn and not few_shot:
+        shared = replace(shared, folds=())  # nothing is left to fit
     with closing(ProgressBar("calibration")) as bar:
         score = score_fold if few_shot else score_fold_alone
         for place, part in engines.each(score, range(len(shared.folds)), shared, runner):
@@ -150,7 +159,7 @@ def calibrate(
             if progress:
                 bar(len(found), len(shared.folds))
     parts = [found[place] for place in sorted(found)]
-    fitted = fit_calibration([scored for scored, _ in parts], constant)
+    fitted = fit_calibration(drawn or [scored for scored, _ in parts], constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
     trials = [trial for _, trial in parts if trial is not None]
     if trials:

@@ -178,7 +178,7 @@ def draws(labels: Any, n_draws: int | None = None, seed: int = 0, share: float =
     >>> from zskl import selection
     >>> some = selection.draws(["owl", "owl", "cat", "cat", "ant", "ant", "bee", "bee"], n_draws=2)
     >>> [fold.val_unseen.tolist() for fold in some]
-    [[1, 7], [2, 5]]
+    [[2, 4], [1, 7]]
     """
     if not 0 < share < 1:
         raise ValueError(f"share is {share!r}: expected a number above 0 and below 1")

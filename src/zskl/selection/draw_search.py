@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from zskl._arrays import is_sparse_rows, to_numpy
-from zskl.estimators._class_draws import ClassDraws
+from zskl.estimators._class_draws import HELD_SHARE, ClassDraws
 from zskl.estimators._inputs import check_features
 from zskl.estimators.class_means import AUTO, ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
@@ -186,3 +186,9 @@ def list_neighbours(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
                     near.append(beside)
         found.append(near)
     return found
+
+
+def score_draws(shared: FoldData) -> list[Any]:
+    """Scores of the validation rows with the estimator's own settings, in draws that hold each class out once."""
+    model, draws = DrawnModels(shared).make({})
+    return [draws.scores(model, number) for number in range(min(HELD_SHARE, len(shared.folds)))]

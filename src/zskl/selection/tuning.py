@@ -19,7 +19,7 @@ from zskl.engines import Engine
 from zskl.estimators.base import DefaultGrid, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.committee import Committee
-from zskl.methods import BATCH_SIZE, MEMBER_MEANS, drop_fixed_settings, nest_grids, prefix_settings
+from zskl.methods import BATCH_SIZE, MEMBER_MEANS, MEMBER_MEANS_BOUNDS, drop_fixed_settings, nest_grids, prefix_settings
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import (
     Fold,
@@ -431,7 +431,7 @@ def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         # A committee fits its members again on each fold: class means have a smaller grid there.
         for name, member in estimator._clone_members():
             if isinstance(member, ClassMeansClassifier):
-                members[name] = MEMBER_MEANS, members[name][1]
+                members[name] = MEMBER_MEANS, MEMBER_MEANS_BOUNDS
         ends = {
             key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
         }

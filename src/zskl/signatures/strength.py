@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 
 LEAST_CLASSES = 15  # with fewer, a table that explains much may look like chance
 MOST_CLASSES = 150  # that are compared
-ROWS = 2000  # that tell the classes of a dataset
+ROWS = 600  # that tell the classes of a dataset: more would be a second copy of a small one
+BLOCK = 100  # of them that are scaled together
 PERMUTATIONS = 49
 NOISE = 0.1  # ν of the process
 CLEAR = 2.0  # standard deviations over permuted tables: about 1 in 40 of these is so far above the others
@@ -83,9 +84,11 @@ def find_weak_table(
     if len(classes) < LEAST_CLASSES:
         return ""
     rows = np.asarray(read(places))
-    rows = fit_scaling("auto", rows, "feature_scaling").apply(rows).astype(np.float64)
+    scaling = fit_scaling("auto", rows[::2], "feature_scaling")
     totals = np.zeros((len(classes), rows.shape[1]))
-    np.add.at(totals, mine, rows)
+    for start in range(0, len(rows), BLOCK):
+        part = slice(start, start + BLOCK)
+        np.add.at(totals, mine[part], scaling.apply(rows[part]))
     known = np.isin(owners, classes)
     Y = signatures[known].astype(np.float64)
     Y = fit_scaling("auto", Y, "signature_scaling").apply(Y)
