@@ -106,9 +106,8 @@ def main() -> None:
         for name in ("best by validation", "tune"):
             gains = some[name]
             low, worse = np.percentile(gains, 5), (gains < -1).mean()
-            print(
-                f"{kind}, {name} − default: mean {gains.mean():+.1f}, 5th percentile {low:+.1f}, below −1 in {worse:.0%}"
-            )
+            figures = f"mean {gains.mean():+.1f}, 5th percentile {low:+.1f}, below −1 in {worse:.0%}"
+            print(f"{kind}, {name} − default: {figures}")
 
 
 if __name__ == "__main__":
