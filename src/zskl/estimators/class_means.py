@@ -273,9 +273,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
         for name in WEIGHTS:
             check_positive(name, getattr(self, name), zero_allowed=True)
-        if isinstance(self.description_weight, str):
-            check_option("description_weight", self.description_weight, (AUTO,))
-        else:
+        if isinstance(self.description_weight, str) and self.description_weight != AUTO:
+            raise ValueError(
+                f"description_weight is {self.description_weight!r}: expected a number of at least 0, or {AUTO!r}"
+            )
+        if self.description_weight != AUTO:
             check_positive("description_weight", self.description_weight, zero_allowed=True)
 
     def fit(

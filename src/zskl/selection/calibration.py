@@ -112,7 +112,8 @@ def calibrate(
     signatures : DataFrame, mapping or array-like
         The signatures, as for `fit`.
     folds : list of Fold, Dataset, int or None, default=None
-        See `selection.folds`. A number or None (three) makes seeded folds.
+        See `selection.folds`. A number or None (three) makes seeded folds. With None the constant and temperatures of
+        class means come from `selection.draws`, where there are rows enough.
     engine : Engine, str or None, default=None
         Where the fits happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
     constant : float, default=None
