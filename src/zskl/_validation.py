@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 LARGEST = 1e18  # value of a setting: its square and the inverse of the square are still single-precision numbers
 SHOWN = 5  # how many offenders an error names
+SHORT = 4  # letters, below which two words may differ in one and both be right: cat, bat
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 def check_positive(name: str, value: Any, zero_allowed: bool = False) -> float:
@@ -51,6 +54,49 @@ def suggest(value: Any, options: Collection[str]) -> str:
     by_lower = {option.lower(): option for option in options}
     near = difflib.get_close_matches(value.lower(), by_lower, n=1, cutoff=0.5)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
+
+
+def find_near_name(name: Any, known: Iterable[Any]) -> Any:
+    """The first of the `known` names that `name` may be a slip of, by case, spaces or one letter; None if none is.
+
+    A difference in a number is none: "type 1" and "type 2" are two names.
+    """
+    if not isinstance(name, str):
+        return None
+    simple = _simplify_name(name)
+    others = (one for one in known if isinstance(one, str) and one != name)
+    return next((one for one in others if _are_near(simple, _simplify_name(one))), None)
+
+
+def differ_in_spelling_alone(name: str, other: str) -> bool:
+    """Whether two names differ in case, spaces, dashes and underscores alone. One letter has a case of its own."""
+    first, second = _simplify_name(name), _simplify_name(other)
+    joined = first.replace(" ", ""), second.replace(" ", "")
+    same = first == second or (joined[0] == joined[1] and joined[0].isalpha())
+    return same and (len(first) > 1 or name.strip() == other.strip())
+
+
+def _simplify_name(name: str) -> str:
+    return _BETWEEN_WORDS.sub(" ", name).strip().casefold()
+
+
+def _are_near(first: str, second: str) -> bool:
+    if len(first) > 1 and differ_in_spelling_alone(first, second):
+        return True
+    if abs(len(first) - len(second)) > 1:
+        return False
+    pairs = list(zip(first.split(" "), second.split(" "), strict=False))
+    changed = [(one, other) for one, other in pairs if one != other]
+    if first.count(" ") != second.count(" ") or len(changed) != 1:
+        return False
+    one, other = sorted(changed[0], key=len)
+    if len(other) < SHORT or not (one + other).isalpha():
+        return False
+    start = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    if len(one) < len(other):
+        return one[start:] == other[start + 1 :]
+    turned = one[start + 1 : start + 2] + one[start : start + 1]  # two letters in the wrong order
+    return one[start + 1 :] == other[start + 1 :] or turned + one[start + 2 :] == other[start:]
 
 
 def list_values(values: Iterable[Any]) -> str:

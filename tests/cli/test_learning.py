@@ -137,6 +137,21 @@ def test_examples_from_a_csv_file(birds, here):
     assert (here / "birds.zskl").read_bytes() == before
 
 
+def test_a_slip_in_a_name_is_asked_about(birds, here):
+    given = birds[birds.label == "fox"].iloc[:3].copy()
+    given["label"] = ["Fox", "fox", "foxx"]
+    given.to_csv("given.csv")
+    done = command.zskl("teach", "birds.zskl", "--features", "given.csv", "--labels", "label", "-o", "new.zskl")
+    assert done.returncode == 2
+    assert "'Fox' (did you mean 'fox'?), 'foxx' (did you mean 'fox'?)" in " ".join(done.stderr.split())
+    assert "--new-classes" in done.stderr
+    assert not (here / "new.zskl").exists()
+    _, out = invoke(
+        "teach", "birds.zskl", "--features", "given.csv", "--labels", "label", "--new-classes", "-o", "new.zskl"
+    )
+    assert "new to the model: 'Fox', 'foxx'" in out
+
+
 def test_descriptions_wrong_rows_and_removal(birds, here):
     (here / "yak.csv").write_text(NEW)
     given = birds[birds.label == "fox"].iloc[:4]

@@ -13,7 +13,7 @@ from sparse_texts import UNSEEN, dense, texts
 from textbook import SlowClassMeans
 from tolerances import SOLUTION, SUMS, assert_close
 from toy import make_toy
-from zskl import ClassMeansClassifier, datasets, selection
+from zskl import ClassMeansClassifier, Committee, datasets, selection
 from zskl._arrays import SparseRows
 from zskl.engines import Engine, each
 from zskl.estimators._class_means_adapt import nearest_example_entry
@@ -436,6 +436,25 @@ def test_new_class_is_described_with_its_examples(toy, model):
     assert (taught.candidates_.tolist()[-1], taught.undescribed_) == ("owl", [])
     with pytest.raises(ValueError, match="signatures describes 'cat', which the model knows already"):
         model.add_examples(toy.X_new[:1], ["cat"], {"cat": toy.table.loc["emu"].to_numpy()})
+
+
+@pytest.mark.parametrize("kind", [ClassMeansClassifier, Committee])
+def test_a_name_much_like_a_known_one_is_asked_about(kind):
+    table = {"ant": [6, 0], "bee": [6, 2], "owl": [2, 2], "3": [0, 0]}
+    members = {"members": [("means", ClassMeansClassifier())]} if kind is Committee else {}
+    model = kind(**members).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+    X = [[5, 0], [4, 0], [5, 1]]
+    with pytest.raises(ValueError, match=r"'owl '.*did you mean 'owl'.*'owll'.*new_classes=True") as error:
+        model.add_examples(X, ["Owl", "owl ", "owll"])
+    assert str(error.value).count("did you mean 'owl'") == 3
+    taught = model.add_examples(X, ["Owl", "owl ", "owll"], new_classes=True)
+    assert {"Owl", "owl ", "owll"} <= set(taught.candidates_.tolist())
+    with pytest.raises(ValueError, match=r"'heron' .did you mean 'herron'"):  # also of each other
+        model.add_examples(X, ["herron", "heron", "swan"])
+    described = model.add_examples(X, ["owls"] * 3, {"owls": [2, 1]})  # whoever describes it, means it
+    assert "owls" in described.candidates_
+    with pytest.raises(ValueError, match="new_classes is 1: expected True or False"):
+        model.add_examples(X, ["cow"] * 3, new_classes=1)
 
 
 def test_removed_examples_leave_no_trace(toy, model):

@@ -73,12 +73,18 @@ def check_teaching_ability(model: ZeroShotClassifier, path: PathLike, ability: s
 
 
 def teach_from_file(
-    model: Any, features: PathLike, labels: PathLike, signatures: PathLike | None = None, wrong: bool = False
+    model: Any,
+    features: PathLike,
+    labels: PathLike,
+    signatures: PathLike | None = None,
+    wrong: bool = False,
+    new_classes: bool = False,
 ) -> Change:
     X, y = read_teaching_rows(model, features, labels)
     table = None if signatures is None else read_candidates(model, signatures, with_known=False)
     verb = "marked as wrong" if wrong else "taught"
-    return Change(model, model.add_examples(X, y, table, wrong=wrong), verb, dict(Counter(y.tolist())))
+    taught = model.add_examples(X, y, table, wrong=wrong, new_classes=new_classes)
+    return Change(model, taught, verb, dict(Counter(y.tolist())))
 
 
 def remove_examples(model: Any, features: PathLike | None, labels: PathLike | None) -> Change:

@@ -252,6 +252,10 @@ def teach(
     wrong: Annotated[
         bool, typer.Option("--wrong", help="The rows are not of these classes: they count against them.")
     ] = False,
+    new_classes: Annotated[
+        bool,
+        typer.Option("--new-classes", help="Take names that are much like known ones as new classes, without asking."),
+    ] = False,
     remove: Annotated[
         bool,
         typer.Option(
@@ -268,8 +272,10 @@ def teach(
     from zskl import _arrays, _files, methods
     from zskl.batch import teach
 
-    if remove and (wrong or signatures is not None):
-        raise ValueError("--remove was given with --wrong or --signatures: these are for new examples; leave them out")
+    if remove and (wrong or new_classes or signatures is not None):
+        raise ValueError(
+            "--remove was given with --wrong, --new-classes or --signatures: these are for new examples; leave them out"
+        )
     if not remove and (features is None or labels is None):
         raise ValueError("--features or --labels is missing: expected the examples and the class of each; give both")
     _arrays.check_device(device)
@@ -282,7 +288,7 @@ def teach(
         else:
             assert features is not None
             assert labels is not None
-            change = teach.teach_from_file(fitted, features, labels, signatures, wrong)
+            change = teach.teach_from_file(fitted, features, labels, signatures, wrong, new_classes)
     change.after.save(out)
     for sentence in change.sentences():
         mention(sentence)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
-from zskl._validation import check_option, list_values
+from zskl._validation import SHOWN, check_option, find_near_name, list_values
 from zskl.estimators import _candidates
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import (
@@ -99,9 +99,12 @@ def find_examples(rows: Rows, labels: NumPyArray, examples: Rows, classes: list[
 
 
 def add_classes(
-    model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_]
+    model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_], insisted: bool = False
 ) -> tuple[SignatureTable, list[Any]]:
-    """The model's table with new classes, `given` or of examples alone, and all classes without a description."""
+    """The model's table with new classes, `given` or of examples alone, and all classes without a description.
+
+    A new name that may be a slip of another one is refused unless it is `insisted` upon.
+    """
     table, undescribed = model.signature_table_, model.undescribed_
     if given is not None:
         more = choose_candidates(model, given, None)
@@ -118,6 +121,8 @@ def add_classes(
         undescribed = [label for label in undescribed if label not in set(new)]
     have, right = set(table.classes.tolist()), set(labels[~wrong].tolist())
     fresh = [label for label in dict.fromkeys(labels.tolist()) if label not in have]
+    if not insisted:
+        refuse_near_names(fresh, table.classes.tolist())
     only_wrong = [label for label in fresh if label not in right]
     if only_wrong:
         raise ValueError(
@@ -130,6 +135,18 @@ def add_classes(
         names = match_label_dtype(model.classes_, tables.to_labels(fresh, "y"))
         table = join_tables(table, SignatureTable(names, rows, table.names))
     return table, [*undescribed, *fresh]
+
+
+def refuse_near_names(fresh: list[Any], known: list[Any]) -> None:
+    """Refuse new names of classes that may be slips of known ones, or of each other."""
+    near = [(label, find_near_name(label, [*known, *fresh[:place]])) for place, label in enumerate(fresh)]
+    slips = [f"{label!r} (did you mean {other!r}?)" for label, other in near if other is not None]
+    if slips:
+        more = f" and {len(slips) - SHOWN} more" if len(slips) > SHOWN else ""
+        raise ValueError(
+            f"y has names that are new to the model and much like others: {', '.join(slips[:SHOWN])}{more}; correct "
+            "them, or say that they are new classes with new_classes=True (--new-classes)"
+        )
 
 
 def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from zskl._arrays import (
     to_dense,
     to_numpy,
 )
-from zskl._validation import check_option, check_positive, list_values
+from zskl._validation import check_flag, check_option, check_positive, list_values
 from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
@@ -955,7 +955,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     # Teaching: examples and unlabelled rows give a new model, this one never changes
 
-    def add_examples(self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False) -> Self:
+    def add_examples(
+        self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
+    ) -> Self:
         """
         Give a new model that has also learned from labelled rows. This one stays as it is.
 
@@ -971,6 +973,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
             Descriptions of new classes, as for `fit`. A new class without one is known by its examples alone.
         wrong : bool or array-like of shape (n,), default=False
             True for rows that are marked as not of their class in y: their mean counts against it.
+        new_classes : bool, default=False
+            A new name much like another one, by its case, its spaces or one letter, is refused with a question, since
+            it may be a slip. True takes it as a new class.
 
         Returns
         -------
@@ -990,8 +995,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         X = _inputs.check_features(self, X, "add_examples")
         labels = teaching.check_example_labels(self, y, X.shape[0])
         wrong = teaching.check_wrong_mask(wrong, X.shape[0])
+        check_flag("new_classes", new_classes)
         new = self._copy_for_teaching()
-        new.signature_table_, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong)
+        new.signature_table_, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong, new_classes)
         new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
         rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])

@@ -348,7 +348,9 @@ class Committee(ZeroShotClassifier):
 
     # Teaching: the members that can be taught give a new committee, this one never changes
 
-    def add_examples(self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False) -> Self:
+    def add_examples(
+        self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
+    ) -> Self:
         """
         Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
 
@@ -363,6 +365,9 @@ class Committee(ZeroShotClassifier):
             that cannot be taught then speak neither for nor against it.
         wrong : bool or array-like of shape (n,), default=False
             True for rows that are marked as not of their class in y: they count against it.
+        new_classes : bool, default=False
+            A new name much like another one, by its case, its spaces or one letter, is refused with a question, since
+            it may be a slip. True takes it as a new class.
 
         Returns
         -------
@@ -379,7 +384,9 @@ class Committee(ZeroShotClassifier):
         (True, False)
         """
         means = self._teachable_or_refuse().items()
-        return self._replace_members({k: one.add_examples(X, y, signatures, wrong=wrong) for k, one in means})
+        return self._replace_members(
+            {k: one.add_examples(X, y, signatures, wrong=wrong, new_classes=new_classes) for k, one in means}
+        )
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
         """
