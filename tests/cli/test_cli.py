@@ -20,6 +20,7 @@ from user_files import MAKE
 from zskl import _files as files
 from zskl import cli
 from zskl.cli import COMMANDS, DATA_COMMANDS, app
+from zskl.cli._options import ALWAYS
 from zskl.engines import EngineError
 from zskl.version import __version__
 
@@ -189,6 +190,31 @@ def test_help_names_types_in_plain_words():
     text = zskl("run", "--help").stdout
     assert "--quiet" in text
     assert re.findall(r"<[^>]*>|list\[", text) == []
+
+
+def test_everyday_commands_and_those_for_research_have_their_panels():
+    everyday, research = zskl("--help").stdout.split(cli.RESEARCH_PANEL)
+    everyday = everyday.split(cli.DAILY_PANEL)[1]
+    rows = [re.findall(r"^│ ([a-z-]+) ", text, re.MULTILINE) for text in (everyday, research)]
+    assert rows[0][:9] == ["data", "fit", "predict", "explain", "teach", "adapt", "label-next", "serve", "expect"]
+    assert rows[1] == ["run", "compare", "paper", "methods", "datasets"]
+    assert len(rows[0] + rows[1]) == len(COMMANDS) + 1
+
+
+def test_a_long_help_page_starts_with_at_most_five_options():
+    root = typer.main.get_command(app)
+    pages = {**root.commands, **root.commands["data"].commands}
+    long = 0
+    for name, command in pages.items():
+        if hasattr(command, "commands"):
+            continue
+        options = [one for one in command.get_params(typer.Context(command)) if one.param_type_name == "option"]
+        panels = [one.rich_help_panel for one in options]
+        assert {one.name for one in options if one.rich_help_panel == ALWAYS} == {"verbose", "quiet", "help"}, name
+        if len(options) > 8:
+            long += 1
+            assert 2 <= panels.count(None) <= 5, f"{name}: {panels.count(None)} options have no panel of their own"
+    assert long > 8
 
 
 def test_no_parameter_shows_a_python_type():

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zskl.cli import catalogue, data, inference, learning, paper, runs
+from zskl.cli import _options, catalogue, data, inference, learning, paper, runs
 from zskl.cli._terminal import (
     STOPS,
     fail,
@@ -33,28 +33,34 @@ from zskl.version import __version__
 __all__ = ["app", "main"]
 
 # Command files import Typer and Rich at their top and anything heavier inside commands, so that help is quick.
-COMMANDS = (
-    runs.run,
-    runs.compare,
-    runs.report,
-    runs.expect,
+# Help lists commands in this order, in two panels; `zskl data` comes first.
+EVERYDAY = (
     learning.fit,
     inference.predict,
+    inference.explain,
     learning.teach,
     learning.adapt,
     learning.label_next,
-    inference.explain,
-    inference.export,
     inference.serve,
-    paper.paper,
-    catalogue.methods,
-    catalogue.datasets,
+    runs.expect,
+    runs.report,
+    inference.export,
 )
-DATA_COMMANDS = (data.fetch, data.embed, data.words, data.make, data.check)
+RESEARCH = (runs.run, runs.compare, paper.paper, catalogue.methods, catalogue.datasets)
+COMMANDS = (*EVERYDAY, *RESEARCH)
+DATA_COMMANDS = (data.make, data.check, data.embed, data.words, data.fetch)
+DAILY_PANEL, RESEARCH_PANEL = "Everyday commands", "Commands for research"
 PATHS = ("backbone", "data", "dataset", "labels", "path", "signatures")  # text that may be the path of a file or folder
 TYPES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "file": "PATH", "dir": "PATH", "bool": ""}
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more: sizes, choices and times, as they come.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say less: results and errors only.")]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Say more: sizes, choices and times, as they come.", rich_help_panel=_options.ALWAYS
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Say less: results and errors only.", rich_help_panel=_options.ALWAYS)
+]
 
 
 def describe_type(kind: str) -> str:
@@ -74,6 +80,8 @@ class _PlainTypes:
             usual = getattr(one, "display_type", None)  # older versions of Typer use other words, and have none
             if usual is not None and "display_type" not in vars(one):
                 one.display_type = lambda ctx, usual=usual: describe_type(usual(ctx))
+            if one.name == "help" and not isinstance(self, TyperGroup):
+                one.rich_help_panel = _options.ALWAYS
         return params
 
 
@@ -82,7 +90,11 @@ class Command(_PlainTypes, TyperCommand):
 
 
 class Group(_PlainTypes, TyperGroup):
-    """The same of a group of commands."""
+    """The same of a group of commands. Groups in it come before its commands; Typer would list them last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: not isinstance(self.commands[name], TyperGroup))
 
 
 def add_common_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -128,10 +140,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
-app.add_typer(data_app, name="data")
-for group, commands in ((app, COMMANDS), (data_app, DATA_COMMANDS)):
+app.add_typer(data_app, name="data", rich_help_panel=DAILY_PANEL)
+for group, commands, panel in (
+    (app, EVERYDAY, DAILY_PANEL),
+    (app, RESEARCH, RESEARCH_PANEL),
+    (data_app, DATA_COMMANDS, None),
+):
     for one in commands:
-        group.command(cls=Command)(add_common_options(one))
+        group.command(cls=Command, rich_help_panel=panel)(add_common_options(one))
 
 
 @app.callback(invoke_without_command=True)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from zskl.engines import Engine
 
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
+# Panels of `--help`. The first has no name here: it holds the five options of a command that are used most.
+MORE, FILES, MACHINE, ALWAYS = "More options", "How files are found and read", "Where it runs", "In every command"
 MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
 
 
@@ -36,42 +38,61 @@ EngineName: TypeAlias = Literal["loky", "dask"]
 Data: TypeAlias = Annotated[
     str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=complete_datasets)
 ]
-Device: TypeAlias = Annotated[str | None, typer.Option(help="cpu or cuda.")]
+Device: TypeAlias = Annotated[str | None, typer.Option(help="cpu or cuda.", rich_help_panel=MACHINE)]
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(help="A model file.")]
 UnchangedModel: TypeAlias = Annotated[Path, typer.Argument(help="A model file; the model itself stays as it is.")]
 ModelOut: TypeAlias = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")]
 EngineOption: TypeAlias = Annotated[
-    EngineName | None, typer.Option(help="Where work runs: processes of this machine (loky) or a Dask cluster.")
+    EngineName | None,
+    typer.Option(help="Processes of this machine (loky) or a Dask cluster.", rich_help_panel=MACHINE),
 ]
-Address: TypeAlias = Annotated[str | None, typer.Option(help="The address of the Dask scheduler.")]
-Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="How many processes. Default: one per core.")]
+Address: TypeAlias = Annotated[
+    str | None, typer.Option(help="The address of the Dask scheduler.", rich_help_panel=MACHINE)
+]
+Workers: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="How many processes. Default: one per core.", rich_help_panel=MACHINE)
+]
 Root: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache."),
+    typer.Option(
+        help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache.",
+        rich_help_panel=FILES,
+    ),
 ]
 Features: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME or DATASET=NAME",
         help="The feature file NAME.mat of a benchmark, repeatable. Default: res101, else the only one there.",
+        rich_help_panel=FILES,
     ),
 ]
 Signatures: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="NAME or FILE", help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv."),
+    typer.Option(
+        metavar="NAME or FILE",
+        help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv.",
+        rich_help_panel=FILES,
+    ),
 ]
 ClassTable: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The classes to choose from, a row each; they may be new to the model."),
 ]
-WithKnown: TypeAlias = Annotated[bool, typer.Option("--with-known", help="Choose from the classes of the model too.")]
+WithKnown: TypeAlias = Annotated[
+    bool, typer.Option("--with-known", help="Choose from the classes of the model too.", rich_help_panel=MORE)
+]
 Candidates: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
 ]
 Folds: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="file", help="Take the validation fold from train_loc and val_loc of att_splits.mat."),
+    typer.Option(
+        metavar="file",
+        help="Take the validation fold from train_loc and val_loc of att_splits.mat.",
+        rich_help_panel=FILES,
+    ),
 ]
 
 

@@ -89,9 +89,16 @@ def words(
         ),
     ] = None,
     missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
-    device: Annotated[str | None, typer.Option(help="Where the encoder computes: cpu or cuda.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the encoder computes: cpu or cuda.", rich_help_panel=_options.MORE)
+    ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Encode every text again, and keep none in the user cache.")
+        bool,
+        typer.Option(
+            "--no-cache",
+            help="Encode every text again, and keep none in the user cache.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = False,
 ) -> None:
     """Describe classes by vectors of their names or of sentences about them.
@@ -135,25 +142,45 @@ def make(
     ],
     unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
     unseen_fraction: Annotated[
-        float | None, typer.Option(help="Instead: the fraction of classes to hide, drawn with the seed. Default: 0.25.")
+        float | None,
+        typer.Option(
+            help="Instead: the fraction of classes to hide, drawn with the seed. Default: 0.25.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.", rich_help_panel=_options.MORE)] = 0,
     format_: Annotated[
         Literal["zskl", "xlsa17"],
-        typer.Option("--format", help="zskl, or xlsa17 for the .mat files that other projects read."),
+        typer.Option(
+            "--format",
+            help="zskl, or xlsa17 for the .mat files that other projects read.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = "zskl",
-    name: Annotated[str | None, typer.Option(help="The name of the dataset. Default: that of the folder.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a dataset that is there.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The name of the dataset. Default: that of the folder.", rich_help_panel=_options.MORE),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a dataset that is there.", rich_help_panel=_options.MORE)
+    ] = False,
     missing: Annotated[
         Literal["mean", "drop"] | None,
         typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
     ] = None,
     categories: Annotated[
         Literal["onehot"] | None,
-        typer.Option(help="Columns of words: a feature of 0 and 1 for each word of training rows."),
+        typer.Option(
+            help="Columns of words: a feature of 0 and 1 for each word of training rows.", rich_help_panel=_options.MORE
+        ),
     ] = None,
     keep_column: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Keep a column that looks like an identifier, repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Keep a column that looks like an identifier, repeatable.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
 ) -> None:
     """Make a dataset folder from your own files: features, labels and a description of each class.

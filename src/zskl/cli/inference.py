@@ -39,7 +39,9 @@ def predict(
     reject: Annotated[
         float | None,
         typer.Option(
-            metavar="P", help='Answer "unknown" where the best probability is below P; needs a calibrated model.'
+            metavar="P",
+            help='Answer "unknown" where the best probability is below P; needs a calibrated model.',
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     out: Annotated[
@@ -149,10 +151,18 @@ def explain(
     candidates: _options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
     label: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The class to explain. Default: the predicted one.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The class to explain. Default: the predicted one.", rich_help_panel=_options.MORE
+        ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The class to compare it with. Default: the best of the others.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
     raw: Annotated[
         bool,
@@ -160,6 +170,7 @@ def explain(
             "--raw",
             help="Go by attributes as you wrote them: one in which both classes agree adds nothing. What centring and "
             "lengths add is one line.",
+            rich_help_panel=_options.MORE,
         ),
     ] = False,
     rows: Annotated[
@@ -172,7 +183,10 @@ def explain(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write (default: the terminal).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON per row in place of text or CSV.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="A line of JSON per row in place of text or CSV.", rich_help_panel=_options.MORE),
+    ] = False,
     device: _options.Device = None,
 ) -> None:
     """Show which attributes support the class of each row against the runner-up; they add up to the difference.
@@ -298,27 +312,39 @@ def serve(
             metavar="NAME",
             help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
             "Default: the one that the data's features name.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="The address to listen at. Any but this machine's own needs --token.")
+        str,
+        typer.Option(
+            help="The address to listen at. Any but this machine's own needs --token.", rich_help_panel=_options.MORE
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 picks a free one.")] = 8000,
     demo: Annotated[bool, typer.Option("--demo", help="Serve letters: a model and data that need no files.")] = False,
     token: Annotated[
         str | None,
-        typer.Option(envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."),
+        typer.Option(
+            envvar="ZSKL_TOKEN",
+            help="A secret that every request must send; better set in the environment.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
     public_url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="The address under which a proxy offers the service, such as https://birds.example/."
+            metavar="URL",
+            help="The address under which a proxy offers the service, such as https://birds.example/.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     classes: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
+            metavar="FILE",
+            help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     workers: Annotated[
@@ -327,6 +353,7 @@ def serve(
             min=1,
             help="How many processes answer, for more requests a second than one core can serve. They share classes "
             "and examples. Not on Windows and macOS.",
+            rich_help_panel=_options.MACHINE,
         ),
     ] = 1,
     device: _options.Device = None,

@@ -40,7 +40,7 @@ def fit(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.", rich_help_panel=_options.MORE)] = 0,
     tune: Annotated[
         bool | None,
         typer.Option(
@@ -53,7 +53,8 @@ def fit(
         str | None,
         typer.Option(
             help="What --tune chooses by: zsl, unseen classes alone; or gzsl, seen and unseen together. "
-            f"Default: gzsl for {DEFAULT}, zsl for others."
+            f"Default: gzsl for {DEFAULT}, zsl for others.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     calibrate: Annotated[
@@ -69,6 +70,7 @@ def fit(
         typer.Option(
             metavar="COLUMN or DIR",
             help="Of shards: their column of labels, or a folder with a file of labels for each.",
+            rich_help_panel=_options.FILES,
         ),
     ] = None,
     engine: _options.EngineOption = None,
@@ -261,6 +263,7 @@ def teach(
         typer.Option(
             "--remove",
             help="Remove these examples. Without --features: all of the classes in --labels; without both: all.",
+            rich_help_panel=_options.MORE,
         ),
     ] = False,
     device: _options.Device = None,
@@ -347,7 +350,12 @@ def label_next(
         ),
     ] = "margin",
     diversity: Annotated[
-        float, typer.Option(min=0, help="How much it counts that rows differ from each other; 0: not at all.")
+        float,
+        typer.Option(
+            min=0,
+            help="How much it counts that rows differ from each other; 0: not at all.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = 1.0,
     signatures: _options.ClassTable = None,
     with_known: _options.WithKnown = False,

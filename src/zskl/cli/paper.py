@@ -39,7 +39,11 @@ def paper(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
     device: Annotated[
-        str | None, typer.Option(help="cpu or cuda, for methods that train there; all others run on the CPU.")
+        str | None,
+        typer.Option(
+            help="cpu or cuda, for methods that train there; all others run on the CPU.",
+            rich_help_panel=_options.MACHINE,
+        ),
     ] = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
@@ -54,18 +58,34 @@ def paper(
     merge: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="DIR or FILE", help="Copy these records into --out first, repeatable; they count as done."
+            metavar="DIR or FILE",
+            help="Copy these records into --out first, repeatable; they count as done.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Merge only what the tables and figures need of a record.")
+        bool,
+        typer.Option(
+            "--compact", help="Merge only what the tables and figures need of a record.", rich_help_panel=_options.MORE
+        ),
     ] = False,
-    offline: Annotated[bool, typer.Option("--offline", help="From records alone: load no data, run nothing.")] = False,
+    offline: Annotated[
+        bool,
+        typer.Option("--offline", help="From records alone: load no data, run nothing.", rich_help_panel=_options.MORE),
+    ] = False,
     docs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Copy results.md and the figures there as well.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Copy results.md and the figures there as well.", rich_help_panel=_options.MORE
+        ),
     ] = None,
     readme: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the leading methods between the marks of this file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the leading methods between the marks of this file.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
 ) -> None:
     """Measure the paper's tables and figures, and write them beside the published figures.

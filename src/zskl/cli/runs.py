@@ -49,7 +49,12 @@ def run(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting, repeatable; see [b]zskl methods NAME[/b]."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting, repeatable; see [b]zskl methods NAME[/b].",
+            rich_help_panel=_options.MORE,
+        ),
     ] = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
@@ -60,6 +65,7 @@ def run(
             metavar="METHOD",
             help="Leave this method out of --tune, at its default settings; repeatable.",
             autocompletion=_options.complete_methods,
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     calibrate: Annotated[
@@ -71,7 +77,9 @@ def run(
     scoring: Annotated[
         str | None,
         typer.Option(
-            metavar="zsl|gzsl|both", help="What --tune chooses by. Default: both with --calibrate, otherwise zsl."
+            metavar="zsl|gzsl|both",
+            help="What --tune chooses by. Default: both with --calibrate, otherwise zsl.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     shots: Annotated[
@@ -81,6 +89,7 @@ def run(
             metavar="K",
             help="Also score, for methods that can learn so, after K examples of each unseen class, which are not "
             "scored; repeatable.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     unlabelled: Annotated[
@@ -89,6 +98,7 @@ def run(
             metavar="unseen|all",
             help="Also score, for methods that can, after adaptation to the test rows without their labels, of unseen "
             "or of all classes; repeatable.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
@@ -110,6 +120,7 @@ def run(
             "--json",
             metavar="FILE",
             help="Write a record per finished run, one JSON line each; replaces what FILE held.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     engine: _options.EngineOption = None,
