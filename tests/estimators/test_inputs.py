@@ -691,34 +691,26 @@ def fitted():
 def test_what_needs_dense_rows_says_so(fitted):
     some, means, eszsl = texts(), fitted["ClassMeansClassifier"], fitted["dense table"]
     calls = {
-        "an explanation": lambda: eszsl.explain(some.X_new),
         "attribute_space": lambda: eszsl.attribute_space(some.X_new),
         "a gallery": lambda: means.gallery(some.X_new),
         "a map of rows": lambda: means.ranking_map().samples(some.X_new),
-        "add_examples": lambda: means.add_examples(some.X_new, some.y_new),
-        "remove_examples": lambda: means.remove_examples(some.X_new, some.y_new),
-        "adapt": lambda: means.adapt(some.X_new),
     }
     for what, call in calls.items():
         with pytest.raises(TypeError) as caught:
             call()
         assert_one_sentence(caught.value, [f"X is sparse, and {what} needs dense rows", "toarray()"])
-    assert len(eszsl.explain(dense(some.X_new[:2]))) == 2
 
 
 def test_what_needs_dense_signatures_says_so(fitted, tmp_path):
     rows = dense(texts().X_new)
     for name in ("Cosine", "ESZSL", "ClassMeansClassifier"):
-        calls = [lambda name=name: fitted[name].explain(rows)]
-        if name != "ClassMeansClassifier":
-            calls.append(lambda name=name: fitted[name].attribute_space(rows))
-        for call in calls:
+        if name == "ClassMeansClassifier":
+            continue
+        for call in (fitted[name].explain, fitted[name].attribute_space):
             with pytest.raises(ValueError) as caught:
-                call()
+                call(rows)
             assert_one_sentence(caught.value, ["the signatures are sparse", "TruncatedSVD(300)"])
         np.testing.assert_allclose(fitted[name].gallery(rows).scores(), fitted[name].compatibility(rows), atol=1e-6)
-    with pytest.raises(ValueError, match=r"the signatures are sparse, and an explanation needs dense ones"):
-        fitted["dense table"].explain(rows, signatures=texts().table)
     with pytest.raises(ValueError, match=r"the signatures are sparse, and an ONNX file needs dense ones"):
         export.to_onnx(fitted["ESZSL"], tmp_path / "model.onnx")
     serve = pytest.importorskip("zskl.serve.service", reason="zskl[serve] is not installed: the service")
@@ -784,11 +776,64 @@ def test_a_model_file_with_faulty_sparse_parts_is_refused(fitted, tmp_path):
     assert len(CLASSES) == len(fitted["ESZSL"].candidates_)
 
 
-def test_rows_to_label_next_must_be_dense():
+def test_rows_to_label_next_may_be_sparse(fitted):
     some = texts()
-    model = ESZSL().fit(some.X, some.y, some.table)
-    with pytest.raises(TypeError, match=r"X is sparse, and label_next needs dense rows"):
-        model.label_next(some.X_new, 2)
+    for model in (fitted["ESZSL"], fitted["ClassMeansClassifier"]):
+        for strategy in ("margin", "change") if model.kind == "class-means" else ("margin",):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UncalibratedWarning)
+                found, wanted = (model.label_next(X, 4, strategy) for X in (some.X_new, dense(some.X_new)))
+            np.testing.assert_array_equal(found, wanted)
+
+
+PRIORS = [
+    {},
+    {"kernel": "linear"},
+    {"prior": "identity"},
+    {"prior": "identity", "kernel": "linear"},
+    {"prior": "cosine"},
+]
+
+
+@pytest.mark.parametrize("settings", PRIORS, ids=str)
+def test_sparse_rows_can_be_explained(settings):
+    some = texts()
+    model = ClassMeansClassifier(**settings).fit(some.X, some.y, some.table)
+    scores = model.compatibility(some.X_new)
+    for raw in (False, True):
+        pairs = zip(model.explain(some.X_new, raw=raw), model.explain(dense(some.X_new), raw=raw), strict=True)
+        for row, (found, wanted) in enumerate(pairs):
+            own = dict(zip(CLASSES, scores[row], strict=True))
+            assert found.difference == pytest.approx(own[found.label] - own[found.against], abs=1e-5)
+            assert found.contributions.sum() + found.offset == pytest.approx(found.difference, abs=1e-6)
+            np.testing.assert_allclose(found.contributions, wanted.contributions, atol=1e-9)
+    with_table = model.explain(some.X_new[:1], signatures=some.dense_table)[0]
+    assert with_table.difference == pytest.approx(model.explain(some.X_new[:1])[0].difference, abs=1e-6)
+
+
+def test_methods_in_closed_form_explain_sparse_rows_with_dense_signatures(fitted):
+    some, model = texts(), fitted["dense table"]
+    for given in (None, some.table):
+        found, wanted = (model.explain(X, signatures=given) for X in (some.X_new, dense(some.X_new)))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one.contributions, other.contributions, atol=1e-9)
+
+
+def test_sparse_rows_can_be_taught(fitted, tmp_path):
+    some, model = texts(), fitted["ClassMeansClassifier"]
+    few, labels = some.X_new[:9], some.y_new[:9]
+    before = model.compatibility(some.X_new)
+    for found, wanted in (
+        (model.add_examples(few, labels), model.add_examples(dense(few), labels)),
+        (model.adapt(some.X_new, force=True), model.adapt(dense(some.X_new), force=True)),
+    ):
+        scores = found.compatibility(some.X_new)
+        assert_close(scores, wanted.compatibility(some.X_new), SOLUTION.single)
+        assert np.abs(scores - before).max() > 0.01
+    taught = model.add_examples(few, labels)
+    taught.save(tmp_path / "taught.zskl")
+    np.testing.assert_array_equal(zskl.load(tmp_path / "taught.zskl").predict(some.X_new), taught.predict(some.X_new))
+    np.testing.assert_array_equal(taught.remove_examples(few, labels).compatibility(some.X_new), before)
 
 
 def test_columns_of_a_sparse_frame_are_found_by_name():

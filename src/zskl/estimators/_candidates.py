@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
-from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, is_torch, namespace, runs_on_gpu, to_numpy
+from zskl._arrays import (
+    Array,
+    NumPyArray,
+    convert_like,
+    is_sparse_rows,
+    is_torch,
+    namespace,
+    runs_on_gpu,
+    to_dense,
+    to_numpy,
+)
 from zskl._validation import check_count, check_option, check_positive, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.scaling import Scaling, float_type
@@ -358,7 +368,7 @@ def pick_rows(
     """See `ZeroShotClassifier.label_next`."""
     check_option("strategy", strategy, STRATEGIES)
     diversity = check_positive("diversity", diversity, zero_allowed=True)
-    X = _inputs.as_sliceable(model, X, "label_next")
+    X = _inputs.as_sliceable(model, X, dense_for=None)
     if check_count("n", n) > X.shape[0]:
         raise ValueError(f"n is {n}: expected an integer from 1 to {X.shape[0]}, the number of rows")
     scorer = CandidateScorer(model, signatures, candidates, calibrated=True)
@@ -412,6 +422,6 @@ def pick_diverse_rows(
         taken.append(place)
         free[place] = False
         if diversity:
-            cosines = np.asarray(directions @ directions[place], dtype=np.float64)
+            cosines = np.asarray(directions @ to_dense(directions[[place]])[0], dtype=np.float64)
             left *= (1 - cosines.clip(0, 1)) ** diversity
     return np.array(taken, dtype=np.int64)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, stack_rows, to_dense, to_numpy
 from zskl._validation import SHOWN, check_option, find_near_name, list_values
 from zskl.estimators import _candidates
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
@@ -240,7 +240,8 @@ def direction_changes(rows: Array, now: Array, then: Array) -> Array:
     ‖u′ − u‖ = √(2 − 2 u·u′),    u·u′ = (u·v′ + u·x̂) / √(‖v′‖² + 2 v′·x̂ + 1)
     """
     xp = namespace(rows)
-    squares = xp.sum(then * then, axis=1) + 2 * (rows @ then.T) + xp.sum(rows * rows, axis=1, keepdims=True)
+    lengths = rows.squares()[:, None] if is_sparse_rows(rows) else xp.sum(rows * rows, axis=1, keepdims=True)
+    squares = xp.sum(then * then, axis=1) + 2 * (rows @ then.T) + lengths
     products = xp.sum(now * then, axis=1) + rows @ now.T
     cosines = products / xp.sqrt(squares.clip(min=xp.finfo(squares.dtype).tiny))
     return xp.sqrt((2 - 2 * cosines).clip(min=0.0))

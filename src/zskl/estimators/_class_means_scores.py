@@ -281,12 +281,7 @@ class ExplainedScores:
         own = None
         if model.prior_ != "zero":
             shared: Floats = model.feature_scaling_.apply(table.matrix)
-            if model.whitening_.shape[1] < len(model.whitening_):
-                raise ValueError(
-                    f"the model was fitted on sparse rows with prior={model.prior_!r}, which cannot be explained: use "
-                    "prior='zero', or dense columns such as those of TruncatedSVD(300)"
-                )
-            own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
+            own = shared - model.signature_center_, _prior_vectors(model)
         self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
         if model.prior_ == "cosine" or model.kernel == "linear":
             self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
@@ -304,8 +299,8 @@ class ExplainedScores:
             self.values = self.without_placeholders(most_similar)
             pairs.append((similar, regression))
             if own is not None:
-                self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
-        # (rows, k) and (k, d), whose products add up to w/(‖m‖‖v‖) · m(y)
+                self._terms = {PRIOR: factor * np.asarray(fitting.whiten(own[0], own[1])), **self._terms}
+        # (rows, k) and (k, d), or (d, 1) if it is diagonal, whose products add up to w/(‖m‖‖v‖) · m(y)
         self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
@@ -323,7 +318,7 @@ class ExplainedScores:
         terms = {name: (unit_rows * (vectors[a] - vectors[b])).sum(axis=1) for name, vectors in self._terms.items()}
         if self._crowded is not None:
             terms[CROWDING] = self._crowded[b] - self._crowded[a]
-        products = [unit_rows @ vectors.T for _, vectors in self._described]
+        products = [_multiply_rows(unit_rows, vectors) for _, vectors in self._described]
         contributions = sum(
             product * (coefficients[a] - coefficients[b])
             for product, (coefficients, _) in zip(products, self._described, strict=True)
@@ -332,6 +327,19 @@ class ExplainedScores:
         if self._members is not None:
             contributions, likeness = contributions @ self._members, products[0] @ self._members
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
+
+
+def _prior_vectors(model: ClassMeansClassifier) -> Floats:
+    """What the prior mean adds to a direction for each column of a signature: (d, d), or (d, 1) if it is diagonal."""
+    found: Floats = model.slope_ * model.whitening_.astype(np.float64)
+    return found
+
+
+def _multiply_rows(unit_rows: NumPyArray, vectors: Floats) -> Floats:
+    """x̂·v of rows (n, d) and vectors (k, d); a single column (d, 1) stands for a diagonal matrix."""
+    diagonal = vectors.shape[1] == 1 < unit_rows.shape[1]
+    found: Floats = unit_rows * vectors[:, 0] if diagonal else unit_rows @ vectors.T
+    return found
 
 
 # Along attributes as you wrote them:
@@ -355,7 +363,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
         pairs.append((seen.T @ regression, described.times(inner.factor)))
     if model.prior_ != "zero":
         own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
-        pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
+        pairs.append((_prior_vectors(model), own.times(inner.factor)))
     Y: Floats = model.signature_scaling_.apply(table.matrix)
     apart = to_numpy(fitting.squared_distances(Y, seen)) / model.width_ if by_likeness else None
 
@@ -375,7 +383,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
         unit_rows = to_numpy(model._row_directions(scaled))
         found = np.zeros((len(unit_rows), table.matrix.shape[1]))
         for vectors, values in pairs:
-            found += (unit_rows @ vectors.T) * values.differences(first, second)
+            found += _multiply_rows(unit_rows, vectors) * values.differences(first, second)
         if apart is not None:
             found += gaussian_slopes(unit_rows, apart, first, second) * described.differences(first, second)
         found[inner.undescribed[first] | inner.undescribed[second]] = 0.0  # there are no two descriptions to compare

@@ -992,14 +992,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
         (['cow'], False)
         """
         check_is_fitted(self)
-        X = _inputs.check_features(self, X, "add_examples")
+        X = _inputs.check_features(self, X, dense_for=None)
         labels = teaching.check_example_labels(self, y, X.shape[0])
         wrong = teaching.check_wrong_mask(wrong, X.shape[0])
         check_flag("new_classes", new_classes)
         new = self._copy_for_teaching()
         new.signature_table_, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong, new_classes)
         new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
-        rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
+        rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(wrong, -1.0, 1.0)])
         new.example_classes_ = [*self.example_classes_, *labels.tolist()]
@@ -1043,9 +1043,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 )
             keep = np.array([label not in wanted for label in known])
         else:
-            X = _inputs.check_features(self, X, "remove_examples")
+            X = _inputs.check_features(self, X, dense_for=None)
             labels = teaching.check_example_labels(self, y, X.shape[0])
-            rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
+            rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
             keep = ~teaching.find_examples(rows, labels, self.examples_, self.example_classes_)
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
@@ -1100,7 +1100,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         True
         """
         check_is_fitted(self)
-        return self._adapt(_inputs.check_features(self, X, "adapt"), candidates, force, balance)
+        return self._adapt(_inputs.check_features(self, X, dense_for=None), candidates, force, balance)
 
     def _adapt(
         self,

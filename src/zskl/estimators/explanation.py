@@ -10,6 +10,7 @@ The same holds for the difference between two classes a and b. Each attribute's 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_dense, to_numpy
 from zskl._display import Shown
 from zskl._validation import check_count, check_flag, list_values, suggest
 from zskl.estimators import _inputs
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
 UNDESCRIBED = "no description"
+DENSE_VALUES = 1 << 20  # of sparse rows that are made dense at once
 EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae and sje"
 
 
@@ -450,10 +452,12 @@ def explain_rows(
     check_is_fitted(model)
     model._check_explainable()
     top = check_count("top", top)
-    X = _inputs.as_sliceable(model, X, "an explanation")
+    X = _inputs.as_sliceable(model, X, dense_for=None)
     scorer = CandidateScorer(model, signatures, candidates, calibrated)
-    for table in (scorer.table, model.signature_table_):
-        _inputs.refuse_sparse_signatures(table, "an explanation")
+    if is_sparse_rows(model.signature_table_.matrix):
+        model = copy.copy(model)
+        model.signature_table_ = model.signature_table_.to_dense()
+    table = scorer.table.to_dense()
     if len(scorer.labels) < 2:
         raise ValueError(
             f"the only candidate is {list_values(scorer.labels)}: an explanation compares two classes, so name another "
@@ -463,11 +467,12 @@ def explain_rows(
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
     check_flag("raw", raw)
-    explainer = model._raw_explainer(scorer.table) if raw else model._explainer(scorer.table)
+    explainer = model._raw_explainer(table) if raw else model._explainer(table)
     labels, constant = scorer.labels.tolist(), scorer.constant * scorer.seen
     found: list[Explanation] = []
-    for rows, scores in scorer.blocks(X):
-        scaled = to_numpy(model._scale_rows(_inputs.take_input_rows(model, X, rows))).astype(np.float64)
+    # An explanation is dense, so sparse rows come in blocks of the size of dense ones.
+    for rows, scores in scorer.blocks(X, max(1, DENSE_VALUES // X.shape[1]) if is_sparse_rows(X) else None):
+        scaled = to_numpy(to_dense(model._scale_rows(_inputs.take_input_rows(model, X, rows)))).astype(np.float64)
         first, second = _pair_explained_columns(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
         found += [

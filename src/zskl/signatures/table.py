@@ -14,7 +14,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from typing import Any
 
@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_numpy
+from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_dense, to_numpy
 from zskl._validation import SHOWN, list_values, to_plain
 
 CLASS_COLUMN = "class"
@@ -70,6 +70,9 @@ class SignatureTable:
     def counts(self) -> NDArray[np.int64]:
         """(classes,) how many rows each class has."""
         return np.array([len(group) for group in rows_by_label(self.labels).values()])
+
+    def to_dense(self) -> SignatureTable:
+        return replace(self, matrix=to_dense(self.matrix)) if is_sparse_rows(self.matrix) else self
 
     def padded_rows(self) -> NDArray[np.int64]:
         """(classes, m) row indices; m is the largest number of rows of a class. One with fewer repeats its first."""
