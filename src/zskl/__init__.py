@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zskl.experiments.record import Record
     from zskl.experiments.run_folder import collect
     from zskl.methods import load
+    from zskl.pipelines import ZeroShotPipeline, make_pipeline
     from zskl.protocols import Result
     from zskl.signatures.table import SignatureWarning
     from zskl.training.solver import DivergenceError
@@ -64,10 +65,12 @@ else:
         "UncalibratedWarning": "estimators.base",
         "ZeroShotClassifier": "estimators.base",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
+        "ZeroShotPipeline": "pipelines",
         "collect": "experiments.run_folder",
         "compare": "experiments.compare",
         "fit_shards": "batch.fit",
         "load": "methods",
+        "make_pipeline": "pipelines",
     }
 
     def __getattr__(name):
@@ -122,6 +125,7 @@ __all__ = [
     "UncalibratedWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",
+    "ZeroShotPipeline",
     "__version__",
     "baselines",
     "collect",
@@ -132,6 +136,7 @@ __all__ = [
     "fit_shards",
     "kernels",
     "load",
+    "make_pipeline",
     "methods",
     "metrics",
     "plots",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from zskl._arrays import check_device
+from zskl._arrays import NumPyArray, check_device
 from zskl._validation import suggest
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
@@ -337,7 +338,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
 
     Returns
     -------
-    ZeroShotClassifier
+    ZeroShotClassifier or ZeroShotPipeline
         The fitted model.
 
     Raises
@@ -357,11 +358,40 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     """
     check_device(device)
     header, arrays = model_file.read_model(path)
+    if "steps" not in header:
+        return restore_model(path, header, arrays, device)
+    from zskl.pipelines import restore_pipeline  # which takes long to import
+
+    with refuse_damage(path):
+        inside = {name.removeprefix("model."): one for name, one in arrays.items() if name.startswith("model.")}
+        model = restore_model(path, header["model"], inside, device)
+        return restore_pipeline(header, arrays, model)
+
+
+def restore_model(
+    path: str | os.PathLike[str],
+    header: dict[str, Any],
+    arrays: dict[str, NumPyArray],
+    device: str | None = None,
+    also: Iterable[str] = (),
+) -> ZeroShotClassifier:
+    """The estimator of what a model file holds; `also` are kinds that its reader knows beside these."""
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
-        raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
-    try:
+        if "model" in header and not also:  # one model inside another
+            raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: load it by zskl.load")
+        known = ", ".join([*ESTIMATORS, *also])
+        raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {known}: upgrade zskl")
+    with refuse_damage(path):
         model = ESTIMATORS[kind]._restore(header, arrays, ESTIMATORS)
+    return model.set_params(device=device)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def refuse_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a model file that does not fit together what to do about it."""
+    try:
+        yield
     except UnknownKernelError as error:
         raise ValueError(
             f"{path} needs a kernel of its own ({error}): call zskl.kernels.register on its class before loading"
@@ -370,4 +400,3 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
         raise ValueError(f"{path} is damaged: its header lacks {error}; save the model again") from None
     except (TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ValueError(f"{path} is damaged: {error}; save the model again") from None
-    return model.set_params(device=device)  # type: ignore[no-any-return]

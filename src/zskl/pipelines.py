@@ -1,0 +1,612 @@
+"""Pipelines that end in an estimator of zskl: what a model can do, on rows as its transformers take them.
+
+A pipeline's file holds the model, and of each transformer its parameters and what it has learned: numbers in arrays,
+all else as JSON. Which transformers there can be is a closed list. Nothing in a file names code.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import logging
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import sklearn
+from sklearn.pipeline import Pipeline
+from sklearn.pipeline import make_pipeline as make_plain_pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from zskl._arrays import NumPyArray
+from zskl.estimators import model_file
+from zskl.estimators.base import ZeroShotClassifier
+
+__all__ = ["ZeroShotPipeline", "make_pipeline"]
+
+log = logging.getLogger(__name__)
+
+KIND = "pipeline"  # in a model file
+_LAST, _STEPS = "model.", "steps."  # what names of arrays begin with
+_HOMES = {  # transformers that a file can hold, by the module of scikit-learn that has them
+    "compose": ("ColumnTransformer",),
+    "decomposition": ("PCA", "TruncatedSVD"),
+    "feature_extraction": ("DictVectorizer",),
+    "feature_extraction.text": ("CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"),
+    "feature_selection": ("VarianceThreshold",),
+    "impute": ("MissingIndicator", "SimpleImputer"),
+    "pipeline": ("FeatureUnion", "Pipeline"),
+    "preprocessing": (
+        "Binarizer",
+        "FunctionTransformer",  # only the one that `ColumnTransformer` makes of "passthrough", without a function
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "Normalizer",
+        "OneHotEncoder",
+        "OrdinalEncoder",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+    ),
+}
+TRANSFORMERS = {name: f"sklearn.{home}" for home, names in _HOMES.items() for name in names}
+_NOT_KEPT = ("memory", "_metadata_request")  # where this process caches fits; what it asks of a fit
+_FUNCTIONS = ("func", "inverse_func")
+
+
+def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> ZeroShotPipeline:
+    """
+    Put transformers before a model: a pipeline of scikit-learn that can also be taught, explained and saved.
+
+    Parameters
+    ----------
+    *steps : estimators
+        Transformers, then an estimator of zskl. Each step gets its lower-case class name.
+    memory : str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are cached.
+    verbose : bool, default=False
+        Whether to print how long each step of a fit takes.
+
+    Returns
+    -------
+    ZeroShotPipeline
+        The pipeline, not fitted yet.
+
+    See Also
+    --------
+    sklearn.pipeline.make_pipeline : The same for other estimators.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = zskl.make_pipeline(StandardScaler(), zskl.ClassMeansClassifier())
+    >>> model = model.fit([[0, 1], [1, 1]], ["ant", "bee"], signatures=table)
+    >>> model.predict([[1, 1]], candidates=["ant", "bee"]).tolist()
+    ['bee']
+    """
+    return ZeroShotPipeline(make_plain_pipeline(*steps).steps, memory=memory, verbose=verbose)
+
+
+def _last_has(name: str) -> Callable[[Pipeline], bool]:
+    def check(pipeline: Pipeline) -> bool:
+        getattr(pipeline.steps[-1][1], name)  # whose error says what is missing
+        return True
+
+    return check
+
+
+def _delegate(name: str) -> Any:
+    """An attribute of the last step, where it has it."""
+
+    def read(self: ZeroShotPipeline) -> Any:
+        return getattr(self.steps[-1][1], name)
+
+    return property(read, doc=f"`{name}` of the last step.")
+
+
+class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
+    """
+    A pipeline of scikit-learn that ends in an estimator of zskl.
+
+    Rows go through the transformers, then to the last step. This one can do what every pipeline can. It also answers
+    `top_k`, `compatibility`, `explain` and `label_next`, learns by `add_examples` and `adapt` where its last step does,
+    and `save` writes it to one file.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator) pairs
+        Transformers by name, then an estimator of zskl.
+    transform_input : list of str, default=None
+        As in scikit-learn: metadata that the transformers transform, too.
+    memory : str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are cached. A file does not keep it.
+    verbose : bool, default=False
+        Whether to print how long each step of a fit takes.
+
+    Attributes
+    ----------
+    candidates_ : ndarray
+        The classes that `predict` chooses from.
+
+    See Also
+    --------
+    make_pipeline : Names the steps for you.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> texts = ["the cat purrs", "a kitten purrs and naps", "the dog barks", "a puppy barks and digs"]
+    >>> about = {"cat": "purrs, naps, hunts mice", "dog": "barks, digs", "owl": "hunts mice by night, can fly"}
+    >>> words = TfidfVectorizer().fit([*texts, *about.values()])
+    >>> table = dict(zip(about, words.transform(about.values())))
+    >>> model = zskl.ZeroShotPipeline([("words", words), ("means", zskl.ClassMeansClassifier())])
+    >>> model = model.fit(texts, ["cat", "cat", "dog", "dog"], signatures=table)
+    >>> taught = model.add_examples(["an owl hoots", "the owl hoots by night"], ["owl", "owl"])
+    >>> str(taught.predict(["who hoots"])[0])
+    'owl'
+    """
+
+    candidates_ = _delegate("candidates_")
+    attribute_names_ = _delegate("attribute_names_")
+    calibration_ = _delegate("calibration_")
+    temperatures_ = _delegate("temperatures_")
+    practice_ = _delegate("practice_")
+    adaptation_ = _delegate("adaptation_")
+
+    def __getitem__(self, ind: Any) -> Any:
+        """A step, or several: those without a model at their end are a pipeline of scikit-learn."""
+        if isinstance(ind, slice):
+            steps = self.steps[ind]
+            if not steps or not isinstance(steps[-1][1], ZeroShotClassifier):
+                return Pipeline(self.steps, memory=self.memory, verbose=self.verbose)[ind]
+        return super().__getitem__(ind)
+
+    def fit(self, X: Any, y: Any = None, signatures: Any = None, **params: Any) -> Self:
+        """
+        Fit the transformers, each on what the one before it makes of the rows, then the model.
+
+        Parameters
+        ----------
+        X : iterable
+            Training rows, as the first step takes them.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class, for the last step alone: transformers do not change it.
+        **params : dict
+            What scikit-learn hands to steps, such as `classmeansclassifier__sample_weight`.
+
+        Returns
+        -------
+        self
+            The fitted pipeline.
+
+        Examples
+        --------
+        >>> import zskl
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = zskl.make_pipeline(StandardScaler(), zskl.ClassMeansClassifier())
+        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
+        ['ant', 'bee', 'emu']
+        """
+        name, last = self.steps[-1]
+        if not isinstance(last, ZeroShotClassifier):
+            raise ValueError(
+                f"the last step of the pipeline is a {type(last).__name__}: expected an estimator of zskl, such as "
+                "ClassMeansClassifier(); use scikit-learn's Pipeline for others"
+            )
+        if signatures is not None:
+            if f"{name}__signatures" in params:
+                raise ValueError(f"signatures are given twice, also as {name}__signatures: expected one of the two")
+            params[_signatures_parameter(name)] = signatures
+        super().fit(X, y, **params)
+        return self
+
+    def _transform_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        for _, step in self.steps[:-1]:
+            X = X if step is None or isinstance(step, str) else step.transform(X)
+        return X
+
+    def _with_last(self, model: ZeroShotClassifier) -> Self:
+        """A pipeline with another last step; the fitted transformers, which nothing changes, are shared."""
+        new = copy.copy(self)
+        new.steps = [*self.steps[:-1], (self.steps[-1][0], model)]
+        return new
+
+    @available_if(_last_has("compatibility"))  # type: ignore[untyped-decorator]
+    def compatibility(self, X: Any, signatures: Any = None, candidates: Any = None) -> Any:
+        """
+        Score each row against each candidate class, without calibration.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows, as the first step takes them.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_candidates)
+            Scores, larger is better.
+        """
+        return self.steps[-1][1].compatibility(self._transform_rows(X), signatures, candidates)
+
+    @available_if(_last_has("top_k"))  # type: ignore[untyped-decorator]
+    def top_k(self, X: Any, k: int = 5, **options: Any) -> Any:
+        """
+        Name the k best candidate classes of each row, best first.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows, as the first step takes them.
+        k : int, default=5
+            How many classes to name.
+        **options : dict
+            Further arguments of the last step's `top_k`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k), or a pair of such arrays
+            Class names; with `return_scores` also their scores.
+        """
+        return self.steps[-1][1].top_k(self._transform_rows(X), k, **options)
+
+    @available_if(_last_has("explain"))  # type: ignore[untyped-decorator]
+    def explain(self, X: Any, top: int = 5, **options: Any) -> Any:
+        """
+        Say what speaks for the class of each row and against another class, and how much.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows, as the first step takes them.
+        top : int, default=5
+            How many reasons an explanation shows.
+        **options : dict
+            Further arguments of the last step's `explain`, such as `label` and `against`.
+
+        Returns
+        -------
+        list of Explanation
+            One for each row.
+        """
+        return self.steps[-1][1].explain(self._transform_rows(X), top, **options)
+
+    @available_if(_last_has("label_next"))  # type: ignore[untyped-decorator]
+    def label_next(self, X: Any, n: int = 10, **options: Any) -> Any:
+        """
+        Name the unlabelled rows whose labels would help the model most.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows whose classes nobody knows, as the first step takes them.
+        n : int, default=10
+            How many rows to name.
+        **options : dict
+            Further arguments of the last step's `label_next`, such as `strategy`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a pair of such arrays
+            Numbers of rows in X, in the order in which to ask.
+        """
+        return self.steps[-1][1].label_next(self._transform_rows(X), n, **options)
+
+    @available_if(_last_has("nearest_classes"))  # type: ignore[untyped-decorator]
+    def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Any = None) -> pd.DataFrame:
+        """
+        List the classes that are described most alike.
+
+        Parameters
+        ----------
+        top : int, default=5
+            How many classes to list for each one.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to compare; None takes all of them.
+
+        Returns
+        -------
+        DataFrame
+            Columns class, nearest and similarity, most similar first.
+        """
+        found: pd.DataFrame = self.steps[-1][1].nearest_classes(top, signatures, candidates)
+        return found
+
+    @available_if(_last_has("add_examples"))  # type: ignore[untyped-decorator]
+    def add_examples(self, X: Any, y: Any, signatures: Any = None, **options: Any) -> Self:
+        """
+        Give a new pipeline whose model has also learned from labelled rows. This one stays as it is.
+
+        The transformers do not learn from them.
+
+        Parameters
+        ----------
+        X : iterable
+            The examples, as the first step takes them.
+        y : array-like of shape (n,)
+            Their classes, which may be new.
+        signatures : DataFrame, mapping or array-like, default=None
+            Descriptions of new classes, as for `fit`.
+        **options : dict
+            Further arguments of the last step's `add_examples`, such as `wrong`.
+
+        Returns
+        -------
+        ZeroShotPipeline
+            The new pipeline.
+        """
+        return self._with_last(self.steps[-1][1].add_examples(self._transform_rows(X), y, signatures, **options))
+
+    @available_if(_last_has("remove_examples"))  # type: ignore[untyped-decorator]
+    def remove_examples(self, X: Any = None, y: Any = None) -> Self:
+        """
+        Give a new pipeline whose model is without some of the examples. This one stays as it is.
+
+        Parameters
+        ----------
+        X : iterable, default=None
+            The examples to remove, as they were added. None removes all examples of the classes in y.
+        y : array-like, default=None
+            The class of each row in X, or, without X, the classes. None and no X removes all examples.
+
+        Returns
+        -------
+        ZeroShotPipeline
+            The new pipeline.
+        """
+        rows = None if X is None else self._transform_rows(X)
+        return self._with_last(self.steps[-1][1].remove_examples(rows, y))
+
+    @available_if(_last_has("adapt"))  # type: ignore[untyped-decorator]
+    def adapt(self, X: Any, candidates: Any = None, **options: Any) -> Self:
+        """
+        Give a new pipeline whose model has also learned from unlabelled rows. This one stays as it is.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows whose classes nobody knows, as the first step takes them.
+        candidates : {"unseen", "all"}, list of class names or None, default=None
+            The classes that the rows may be of.
+        **options : dict
+            Further arguments of the last step's `adapt`, such as `force`.
+
+        Returns
+        -------
+        ZeroShotPipeline
+            The new pipeline.
+        """
+        return self._with_last(self.steps[-1][1].adapt(self._transform_rows(X), candidates, **options))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """
+        Write the fitted pipeline to one file, whole or not at all.
+
+        The file is in the safetensors format with a JSON header. It holds numbers and names, never code. So only
+        transformers of a closed list can be in it; docs/scikit-learn.md names them.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it. A file that is there is replaced.
+
+        See Also
+        --------
+        zskl.load : Reads the file.
+
+        Examples
+        --------
+        >>> import os, tempfile, zskl
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = zskl.make_pipeline(StandardScaler(), zskl.ClassMeansClassifier())
+        >>> path = os.path.join(tempfile.mkdtemp(), "insects.zskl")
+        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).save(path)
+        >>> [name for name, _ in zskl.load(path).steps]
+        ['standardscaler', 'classmeansclassifier']
+        """
+        check_is_fitted(self)
+        (name, last), steps = self.steps[-1], self.steps[:-1]
+        header, found = last._pack()
+        arrays = {f"{_LAST}{key}": array for key, array in found.items()}
+        writer = _StepWriter(arrays)
+        header = {
+            "estimator": KIND,
+            "scikit_learn": sklearn.__version__,
+            "steps": [[str(one), writer.encode_step(step, str(one))] for one, step in steps],
+            "last": str(name),
+            "model": header,
+            "verbose": bool(self.verbose),
+        }
+        model_file.write_model(path, header, arrays)
+
+
+def _signatures_parameter(name: str) -> str:
+    """How scikit-learn wants an argument of the last step's fit to be called."""
+    return "signatures" if sklearn.get_config()["enable_metadata_routing"] else f"{name}__signatures"
+
+
+def restore_pipeline(
+    header: Mapping[str, Any], arrays: Mapping[str, NumPyArray], model: ZeroShotClassifier
+) -> ZeroShotPipeline:
+    """The pipeline that `save` wrote; `model` is the last step, restored."""
+    reader = _StepReader(arrays)
+    steps = [(str(name), reader.decode(step)) for name, step in header["steps"]]
+    if not all(isinstance(step, str) or hasattr(step, "transform") for _, step in steps):
+        raise ValueError("one of its steps does not transform rows")
+    if header["scikit_learn"] != sklearn.__version__:
+        log.info("saved with scikit-learn %s, read with %s", header["scikit_learn"], sklearn.__version__)
+    return ZeroShotPipeline([*steps, (str(header["last"]), model)], verbose=bool(header["verbose"]))
+
+
+def _kind_of(step: Any) -> str | None:
+    """The name in the closed list of exactly this class: a subclass may compute something else."""
+    kind = type(step).__name__
+    home = TRANSFORMERS.get(kind)
+    return kind if home and getattr(importlib.import_module(home), kind) is type(step) else None
+
+
+class _StepWriter:
+    """Transformers as JSON; numbers go to `arrays`, under names that say where they belong.
+
+    JSON has fewer types than Python. What it has stands for itself. All else is a mapping with one key, its type.
+    """
+
+    def __init__(self, arrays: dict[str, NumPyArray]) -> None:
+        self._arrays = arrays
+        self._step = ""
+
+    def encode_step(self, step: Any, name: str) -> Any:
+        self._step = name
+        return step if step is None or step == "passthrough" else self._encode(step, f"{_STEPS}{name}")
+
+    def _encode(self, value: Any, place: str) -> Any:
+        if value is None or isinstance(value, bool | str | np.bool_):
+            return bool(value) if isinstance(value, np.bool_) else value
+        if isinstance(value, int | np.integer):
+            return int(value)
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+        if isinstance(value, np.floating):  # of another precision, which may matter
+            return self._encode(np.asarray(value), place) | {"scalar": True}
+        if isinstance(value, np.ndarray):
+            return self._encode_array(value, place)
+        for kind in (list, tuple, set, frozenset):
+            if type(value) is kind:
+                parts = sorted(value) if kind in (set, frozenset) else value
+                return {kind.__name__: [self._encode(one, f"{place}.{k}") for k, one in enumerate(parts)]}
+        if isinstance(value, dict):
+            pairs = enumerate(value.items())
+            return {"dict": [[self._encode(key, place), self._encode(one, f"{place}.{k}")] for k, (key, one) in pairs]}
+        if isinstance(value, slice):
+            return {"slice": [self._encode(one, place) for one in (value.start, value.stop, value.step)]}
+        if isinstance(value, type | np.dtype):
+            return {"dtype" if isinstance(value, np.dtype) else "type": self._dtype_name(value)}
+        if value is pd.NA:
+            return {"missing": "NA"}
+        if hasattr(value, "get_params"):
+            return self._encode_estimator(value, place)
+        raise self._refusal(f"holds {str(value)[:60]!r}, a {type(value).__name__}")
+
+    def _encode_array(self, array: NumPyArray, place: str) -> dict[str, Any]:
+        if array.dtype.kind in "biuf" and array.dtype != np.longdouble:
+            # Products of arrays in another order are rounded in another way.
+            turned = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
+            self._arrays[place] = array.T if turned else array
+            return {"array": place, **({"transposed": True} if turned else {})}
+        if array.dtype.kind not in "OU":
+            raise self._refusal(f"holds an array of {array.dtype}")
+        values = [self._encode(one, place) for one in array.ravel().tolist()]
+        return {
+            "labels": values,
+            "dtype": "object" if array.dtype.kind == "O" else array.dtype.str,
+            "shape": array.shape,
+        }
+
+    def _dtype_name(self, value: Any) -> str:
+        try:
+            return str(np.dtype(value).name)
+        except TypeError:
+            raise self._refusal(f"holds the type {value.__name__}") from None
+
+    def _encode_estimator(self, step: Any, place: str) -> dict[str, Any]:
+        kind = _kind_of(step)
+        if kind is None:
+            raise self._refusal(
+                f"is a {type(step).__name__}" if place.count(".") == 1 else f"holds a {type(step).__name__}"
+            )
+        if kind == "FunctionTransformer" and any(getattr(step, name) is not None for name in _FUNCTIONS):
+            raise self._refusal("is a FunctionTransformer, whose function would be code")
+        names = step.get_params(deep=False)
+        values = {name: value for name, value in vars(step).items() if name not in _NOT_KEPT}
+        if "random_state" in values and not isinstance(values["random_state"], int | np.integer):
+            values["random_state"] = None
+        return {
+            "transformer": kind,
+            "parameters": {k: self._encode(v, f"{place}.{k}") for k, v in values.items() if k in names},
+            "learned": {k: self._encode(v, f"{place}.{k}") for k, v in values.items() if k not in names},
+        }
+
+    def _refusal(self, found: str) -> ValueError:
+        return ValueError(
+            f"the step {self._step!r} {found}, and a model file holds no code: expected transformers such as "
+            f"StandardScaler, PCA or TfidfVectorizer (docs/scikit-learn.md lists them) with settings that are "
+            f"numbers and words; transform rows before the pipeline, and save the model alone, by pipeline[-1].save"
+        )
+
+
+class _StepReader:
+    """What `_StepWriter` wrote, back to transformers."""
+
+    def __init__(self, arrays: Mapping[str, NumPyArray]) -> None:
+        self._arrays = arrays
+
+    def decode(self, stored: Any) -> Any:
+        if not isinstance(stored, dict):
+            if stored is None or isinstance(stored, bool | int | float | str):
+                return stored
+            raise ValueError(f"a step holds {str(stored)[:60]}")
+        if "transformer" in stored:
+            return self._decode_estimator(stored)
+        kind = next(iter(stored), "")
+        value: Any = stored.get(kind)
+        if kind == "float":
+            return float(value)
+        if kind == "array":
+            if not str(value).startswith(_STEPS) or value not in self._arrays:
+                raise ValueError(f"the array {value} is missing")
+            array = self._arrays[value].T if stored.get("transposed") else self._arrays[value]
+            return array[()] if stored.get("scalar") else array
+        if kind == "labels":
+            values: NumPyArray = np.empty(len(value), dtype=np.dtype(object))
+            values[:] = [self.decode(one) for one in value]
+            return values.reshape(stored["shape"]).astype(stored["dtype"])
+        makers: dict[str, Callable[[Iterator[Any]], Any]] = {
+            "list": list,
+            "tuple": tuple,
+            "set": set,
+            "frozenset": frozenset,
+            "slice": lambda parts: slice(*parts),
+        }
+        if kind in makers:
+            return makers[kind](map(self.decode, value))
+        if kind == "dict":
+            return {self.decode(key): self.decode(one) for key, one in value}
+        if kind in ("dtype", "type"):
+            dtype = np.dtype(str(value))
+            return dtype if kind == "dtype" else dtype.type
+        if kind == "missing":
+            return pd.NA
+        raise ValueError(f"a step holds a value of the kind {kind!r}")
+
+    def _decode_estimator(self, stored: Mapping[str, Any]) -> Any:
+        kind = str(stored["transformer"])
+        if kind not in TRANSFORMERS:
+            raise ValueError(f"a step is of the kind {kind!r}, which is not one that a file can hold")
+        made = getattr(importlib.import_module(TRANSFORMERS[kind]), kind)
+        step = made(**{name: self.decode(value) for name, value in stored["parameters"].items()})
+        for name, value in stored["learned"].items():
+            # What a class defines is its code; files hold what a fit adds.
+            if not name.isidentifier() or hasattr(made, name):
+                raise ValueError(f"a step of the kind {kind!r} has learned {name!r}, which is not a learned value")
+            setattr(step, name, self.decode(value))
+        if kind == "FunctionTransformer" and any(getattr(step, name) is not None for name in _FUNCTIONS):
+            raise ValueError("a step has a function")
+        return step
