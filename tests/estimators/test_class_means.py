@@ -385,6 +385,22 @@ def test_examples_are_told_apart_whatever_is_asked(toy, model):
     assert taught.remove_examples(y=["bee"])._refined_examples() == {}  # nothing to tell from
 
 
+def test_examples_are_summed_up_alone_where_validation_says_so(toy, model):
+    """What validation chose for the number of examples that is nearest to that of each class."""
+    entry = {"factor": 1.0, "shrinkage": model.shrinkage_, "crowding": 0.0, "calibration": 0.0, "temperatures": None}
+    counts = {"1": {**entry, "refined": False}, "5": {**entry, "refined": True}}
+    mixed = toy.X_new[[0, 9, 1, 8, 2, 7]]
+
+    def teach(examples, labels):
+        tried = model._copy_for_teaching()
+        tried.practice_ = {"examples": examples, "wrong_weight": 0.35, "unlabelled": {}}
+        return tried.add_examples(mixed[: len(labels)], labels)._refined_examples()
+
+    assert teach(counts, ["emu", "bee", "emu", "bee"]) == {}
+    assert sorted(teach({"1": counts["5"]}, ["emu", "bee", "emu", "bee"])) == ["bee", "emu"]
+    assert sorted(teach(counts, ["emu", "emu", "emu", "bee", "emu", "bee"])) == ["emu"]
+
+
 def test_validation_of_earlier_versions_keeps_its_weight(toy, model):
     """It chose the weight itself, for examples that were summed up alone."""
     entry = {"weight": 8.0, "shrinkage": 0.5, "crowding": 0.25, "calibration": 0.0, "temperatures": None}

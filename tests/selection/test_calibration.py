@@ -11,6 +11,7 @@ from small_search import DATA, FOLDS, ROWS_APART, TRAINING, by_hand, estimator
 from textbook import slow_accuracies
 from tolerances import FORMULA, SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
+from zskl.estimators import _class_means_adapt as adaptation
 from zskl.estimators._candidates import UncalibratedWarning
 from zskl.estimators._class_means_adapt import AdaptationSettings, TaughtScores, sum_by_class
 from zskl.methods import build, load
@@ -284,6 +285,31 @@ def test_thinned_rows_are_at_most_so_many_of_each_class(fold):
     assert calibration.thin_rows(trial, 10**6) is trial
 
 
+def test_examples_are_told_apart_unless_that_clearly_costs(fold):
+    trials = [calibration.thin_rows(fold[0], calibration.ENOUGH)]
+    entry = calibration._try_examples(trials, 5, (trials[0].shrinkage,))
+    factor, gains = entry["factor"], []
+    for trial in (one.select_held_out() for one in trials):
+        for draw in range(calibration.DRAWS):
+            given = calibration.draw_examples(trial, 5, draw)
+            left = np.setdiff1d(np.arange(len(trial.own)), given)
+            plain, told_apart = (
+                trial.accuracy(
+                    calibration.TaughtScores(
+                        trial, trial.example_weights(factor), trial.learn_examples(given, factor, refine), left
+                    ).scores(entry["crowding"]),
+                    left,
+                )
+                for refine in (False, True)
+            )
+            gains.append(told_apart - plain)
+    assert entry["refined"] == (np.mean(gains) >= -np.std(gains, ddof=1) / np.sqrt(len(gains)))
+    # A planted fault: steps that only mislead are refused.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adaptation, "REFINING_STEP", -5.0)
+        assert not calibration._try_examples(trials, 5, (trials[0].shrinkage,))["refined"]
+
+
 def test_calibrate_stores_what_the_folds_say_and_it_is_json(data):
     X, y = data.samples("trainval")
     model = ClassMeansClassifier().fit(X, y, data.signatures)
@@ -291,7 +317,9 @@ def test_calibrate_stores_what_the_folds_say_and_it_is_json(data):
     said = json.loads(json.dumps(model.practice_))
     assert said == model.practice_
     assert set(said["examples"]) <= {"1", "2", "5", "10", "20"}
-    assert {"factor", "shrinkage", "crowding", "calibration", "temperatures", "zsl"} <= set(said["examples"]["1"])
+    assert {"factor", "shrinkage", "crowding", "refined", "calibration", "temperatures", "zsl"} <= set(
+        said["examples"]["1"]
+    )
     for entries in said["unlabelled"].values():
         assert all({"gain", "spread", "least", "per_class", "rounds"} <= set(entry) for entry in entries)
 

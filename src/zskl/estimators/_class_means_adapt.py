@@ -187,9 +187,9 @@ def weigh_description(entry: dict[str, Any] | None, worth: float) -> float:
     return float(entry["weight"]) if "weight" in entry else float(entry["factor"]) * worth
 
 
-def are_examples_refined(practice: dict[str, Any] | None) -> bool:
-    """Whether examples are told apart; earlier versions, which chose a weight, calibrated without that."""
-    return not any("weight" in entry for entry in ((practice or {}).get("examples") or {}).values())
+def are_examples_refined(entry: dict[str, Any] | None) -> bool:
+    """Whether examples are told apart: what validation chose; earlier versions, which chose a weight, did not."""
+    return entry is None or bool(entry.get("refined", "weight" not in entry))
 
 
 def refine_examples(base: Rows, x: Rows, own: NDArray[np.int64], rows: NumPyArray) -> Rows:

@@ -800,15 +800,20 @@ class ClassMeansClassifier(ZeroShotClassifier):
             return {}
         if "_refined" not in vars(self):
             self._refined: dict[Any, Rows] = {}  # empty while the sums are asked for
-            if not self._learns_as_before() and teaching.are_examples_refined(self.practice_):
+            if not self._learns_as_before():
                 self._refined = self._refine_examples()
         return self._refined
 
     def _refine_examples(self) -> dict[Any, Rows]:
         seen, counts = set(self.classes_.tolist()), self._count_examples()
         labels = [label for label in counts if label not in seen]
+        refined = {
+            label
+            for label in labels
+            if teaching.are_examples_refined(teaching.nearest_example_entry(self.practice_, counts[label]))
+        }
         # An example that is alone in its class changes nothing; most models have none at all.
-        if len(labels) < 2 or max(counts[label] for label in labels) < 2:
+        if len(labels) < 2 or max(counts[label] for label in labels) < 2 or not refined:
             return {}
         place = {label: column for column, label in enumerate(labels)}
         mine = [
@@ -824,7 +829,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         base = to_numpy(self._evidence(question, unlabelled=False).add_to(self._described_directions(question)))
         order = [question.labels.tolist().index(label) for label in labels]
         found = teaching.refine_examples(base.astype(np.float32), self.examples_[mine], own, question.rows[order])
-        return dict(zip(labels, found, strict=True))
+        return {label: row for label, row in zip(labels, found, strict=True) if label in refined}
 
     def _description_worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples whose description is as sure as usual."""

@@ -315,16 +315,21 @@ def _try_examples(trials: Sequence[FewShotTrial], k: int, tried: Sequence[float]
             accuracies = measure(shrinkage, factor, crowdings)
             options |= {(shrinkage, factor, one): accuracies[:, place] for place, one in enumerate(crowdings)}
         tried = [_best_beyond_chance(options)[0]]
-    shrinkage, factor, crowding = _best_beyond_chance(options)
+    best = shrinkage, factor, crowding = _best_beyond_chance(options)
+    told_apart = measure(shrinkage, factor, (crowding,), refine=True)[:, 0]
+    gains = told_apart - options[best]
+    refined = bool(gains.mean() >= -gains.std(ddof=1) / np.sqrt(len(gains)))
     scored = []
     for trial, fold in zip(trials, drawn, strict=True):
         turned, given = trial.with_shrinkage(shrinkage), trial.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(trial.own)), given)
-        taught = TaughtScores(turned, turned.example_weights(factor), turned.learn_examples(given, factor), rows)
+        taught = TaughtScores(
+            turned, turned.example_weights(factor), turned.learn_examples(given, factor, refined), rows
+        )
         scored.append((taught.scores(crowding), trial.own[rows], trial.seen))
-    zero_shot = float(measure(shrinkage, factor, (crowding,), refine=True).mean())
+    zero_shot = float((told_apart if refined else options[best]).mean())
     figures = {"zsl": zero_shot, **fit_calibration(scored, rough=True)}
-    return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, **figures}
+    return {"factor": factor, "shrinkage": shrinkage, "crowding": crowding, "refined": refined, **figures}
 
 
 def _best_beyond_chance(options: dict[tuple[float, float, float], Floats]) -> tuple[float, float, float]:
