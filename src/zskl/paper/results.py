@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from zskl import methods
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, xlsa17
 from zskl.estimators.base import STANDARDIZED
 from zskl.experiments import compare, record, run_folder, uncertainty
 from zskl.experiments.compare import Comparison
 from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
+from zskl.experiments.unit import CHOSEN_BY
 from zskl.methods import split_grid, use_default_batches
 from zskl.plots._base import Drawing
 
@@ -119,6 +120,7 @@ class _Curves:
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
+    published_features: bool | None = None
     method: str
     seed: int
     random_state: int | None = None
@@ -138,6 +140,7 @@ class SettingCurve:
     values: tuple[float, ...]
     validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
+    answers: tuple[str | None, ...] = ()  # which test rows are right, packed; empty in records of zskl 0.2
 
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.validation) == len(self.test):
@@ -153,6 +156,20 @@ class SensitivityRecord(_Curves):
 
     part: str = "sensitivity"
     curves: Mapping[str, SettingCurve]
+    class_rows: record.ClassRows | None = None
+
+    def evaluation_at(self, name: str, value: float) -> Record | None:
+        """The test accuracy at a value of a curve as a record, for intervals; None where training diverged."""
+        curve = self.curves[name]
+        place = curve.values.index(value)
+        accuracy, answers = curve.test[place], curve.answers[place] if curve.answers else None
+        if accuracy is None:
+            return None
+        about = {one: getattr(self, one) for one in ("dataset", "features", "fingerprint", "method", "seed")}
+        kept = None if answers is None else record.Answers(answers)
+        zsl = record.ZeroShot(accuracy=accuracy, answers=kept)
+        rows = None if kept is None else self.class_rows
+        return Record(**about, zsl=zsl, gzsl=Generalised(), class_rows=rows)
 
     def chosen(self, name: str) -> float:
         value = self.setting[name]
@@ -199,17 +216,22 @@ SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes ar
 
 @dataclass(frozen=True)
 class Problem:
-    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it."""
+    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it.
+
+    `published`: features named as the published ones have their shape and norms. It is no part of what problems are
+    known by.
+    """
 
     dataset: str
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
     missing: bool = False
+    published: bool | None = field(default=None, compare=False)
 
     @property
     def comparable(self) -> bool:
-        return self.features == PUBLISHED_FEATURES
+        return self.features == PUBLISHED_FEATURES and bool(self.published)
 
     @property
     def near(self) -> bool:
@@ -222,13 +244,15 @@ class Problem:
 
     @property
     def stem(self) -> str:
-        words = [self.dataset] if self.comparable or not self.features else [self.dataset, self.features]
+        words = [self.dataset] if self.features in ("", PUBLISHED_FEATURES) else [self.dataset, self.features]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    name = source.name if isinstance(source, Dataset) else source.dataset
-    return Problem(name, source.features, source.fingerprint, source.features_digest)
+    whole = isinstance(source, Dataset)
+    published = xlsa17.has_published_features(source) if whole else source.published_features
+    name = source.name if whole else source.dataset
+    return Problem(name, source.features, source.fingerprint, source.features_digest, published=published)
 
 
 @dataclass(frozen=True)
@@ -342,6 +366,7 @@ def slim_record(record: Record) -> Record:
         zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=answers),
         gzsl=slim(record.gzsl),
         gzsl_calibrated=None if record.gzsl_calibrated is None else slim(record.gzsl_calibrated),
+        gzsl_own=None if record.gzsl_own is None else slim(record.gzsl_own),
         tune=replace(record.tune, table=None),
         probabilities=Probabilities(),
         attributes=None,
@@ -351,7 +376,7 @@ def slim_record(record: Record) -> Record:
 
 def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
     wanted = None if features is None else features.lower().removesuffix(".mat")
-    problems = dict.fromkeys(map(problem_of, found))
+    problems = dict.fromkeys(sorted(map(problem_of, found), key=lambda one: one.published is None))
     mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
     return [one for one in mine if wanted is None or one.features.lower() == wanted]
 
@@ -364,8 +389,8 @@ def select_records(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
-    tuned = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    """Of the runs those tuned for all figures. Others than the last of a seed, grid and setting are left out."""
+    tuned = [record for record in runs if record.tune.scoring in CHOSEN_BY and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
     plain = [one for one in tuned if all(choice.against_default is None for _, choice in one.tune.choices.items())]
     others = list(curves)
@@ -375,7 +400,9 @@ def select_records(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sort_records(plain, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
+        _sort_records(
+            plain, problems, methods, seeds, lambda record: (record.tune.scoring, record.tune.grid, record.tune.bounds)
+        ),
         _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
         _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),

@@ -256,7 +256,7 @@ def _misprint_note() -> str:
 
 # What validation chose for each method, which of these numbers are at an edge, and how long that took on what
 
-SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H", "harmonic": "H"}
 CHOSEN = (
     "Settings of the lowest seed. The scores are those of validation classes, in per cent, ± the standard deviation "
     "over folds; both are means over seeds."
