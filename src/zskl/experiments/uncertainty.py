@@ -1,7 +1,7 @@
 """Figures of records with intervals, and paired differences between methods, from the answers in records.
 
-Every draw takes the same classes and rows for all records of the same data. With several seeds a draw also takes as many
-of them, with replacement, and its figure is their mean. Methods with as many seeds get the same draws of seeds.
+Every draw takes the same classes and rows for all records of the same data. With several seeds a draw also takes as
+many of them, with replacement, and its figure is their mean. Methods with as many seeds get the same draws of seeds.
 """
 
 from __future__ import annotations

@@ -201,6 +201,7 @@ def read_published() -> dict[str, Any]:
 
 def published_figure(table: str, method: str, dataset: str) -> Any:
     """In per cent, or None: of "zsl" (Table 2) or "incoherence" (Table 4); of "gzsl" (Table 3) three by name."""
+    method = method.removesuffix("-printed")
     if method.startswith("polynomial-"):
         name = f"Polynomial r={method.rpartition('-')[2]}"
     else:
