@@ -419,7 +419,8 @@ def _draw_bootstrap_block(sizes: NDArray[np.int64], draws: int, rng: np.random.G
 def seed_counts(draws: int, seeds: int) -> NDArray[np.int64]:
     """How often each draw takes each of the seeds (draws, seeds): as many as there are, with replacement."""
     drawn = make_generator(len(SIDES), seeds).integers(seeds, size=(draws, seeds))
-    return (drawn[:, :, None] == np.arange(seeds)).sum(axis=1)
+    counts: NDArray[np.int64] = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1)
+    return counts
 
 
 def two_sided_p(figures: ArrayLike) -> float:

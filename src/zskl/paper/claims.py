@@ -14,7 +14,6 @@ from functools import partial
 
 from zskl.experiments import uncertainty
 from zskl.experiments.compare import format_cell
-from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import LEVEL, Difference
 from zskl.paper import figures
 from zskl.paper.results import (
@@ -182,10 +181,10 @@ def _judge_sigma_interior(found: Sequence[SensitivityRecord], where: str) -> Ite
 
 
 def _curve_difference(found: Sequence[SensitivityRecord], name: str, value: float, other: float) -> Difference | None:
-    sides: list[list[Record]] = [
+    ours, theirs = (
         [one for record in found if (one := record.evaluation_at(name, at)) is not None] for at in (value, other)
-    ]
-    return uncertainty.difference(*sides, "zero-shot") if all(sides) else None
+    )
+    return uncertainty.difference(ours, theirs, "zero-shot") if ours and theirs else None
 
 
 def least_certain(found: Sequence[Difference | None]) -> Difference | None:

@@ -332,21 +332,20 @@ def list_statements(
     """(statement, case, what holds): who is best, who is below the published figure, and every verdict."""
     found = []
     for problem in results.measured:
-        table = next((one.table for one in outputs if one.name == f"zsl-{problem.stem}"), None)
-        for column in MAIN_FIGURES if table is not None else ():
-            rows = [row for row in table.rows if column in row.figures]
-            best = [row for row in rows if row.figures[column].best]
-            best.sort(key=lambda row: -row.figures[column].mean)
-            said = ", ".join(row.labels["method"] for row in best) or "none, since every method may be the best"
-            found.append((f"best in {column}", problem.name, said))
-        low = [
-            row.labels["method"]
-            for row in (() if table is None else table.rows)
-            if BELOW in getattr(row.figures.get("zero-shot"), "mark", "")
-        ]
-        if problem.near and table is not None:
-            found.append(("below the published zero-shot accuracy", problem.name, ", ".join(low) or "none"))
+        for output in (one for one in outputs if one.name == f"zsl-{problem.stem}"):
+            for column in MAIN_FIGURES:
+                rows = [row for row in output.table.rows if column in row.figures and row.figures[column].best]
+                rows.sort(key=lambda row: -row.figures[column].mean)
+                said = ", ".join(row.labels["method"] for row in rows) or "none, since every method may be the best"
+                found.append((f"best in {column}", problem.name, said))
+            low = [row.labels["method"] for row in output.table.rows if BELOW in mark_of(row, "zero-shot")]
+            if problem.near:
+                found.append(("below the published zero-shot accuracy", problem.name, ", ".join(low) or "none"))
     return [*found, *((one.claim, one.where, one.answer) for one in verdicts if one.where)]
+
+
+def mark_of(row: Row, column: str) -> str:
+    return row.figures[column].mark if column in row.figures else ""
 
 
 def _ablation_blocks(folder: Path) -> list[Block]:

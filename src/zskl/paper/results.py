@@ -264,9 +264,10 @@ class Problem:
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    whole = isinstance(source, Dataset)
-    published = xlsa17.has_published_features(source) if whole else source.published_features
-    name = source.name if whole else source.dataset
+    if isinstance(source, Dataset):
+        name, published = source.name, xlsa17.has_published_features(source)
+    else:
+        name, published = source.dataset, source.published_features
     return Problem(name, source.features, source.fingerprint, source.features_digest, published=published)
 
 

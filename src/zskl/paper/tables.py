@@ -43,7 +43,7 @@ LAST_DIGIT = 0.1  # of a printed H, which may have been cut off instead of round
 MISPRINT, BELOW = "†", "↓"
 NOT_OWN_NOTE = f"{NOT_OWN} Of the setting chosen for zero-shot accuracy: the records know no other."
 NORM = "‖WᵀW − I‖²"
-PRINTED = f"published ({PUBLISHED_FEATURES})"
+PUBLISHED_COLUMN = f"published ({PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
 )
@@ -67,8 +67,8 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
     theirs = {name: one for name in names if (one := published_figure("zsl", name, problem.dataset)) is not None}
     if problem.near and theirs:
-        columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
-        columns[f"{PRINTED} H"] = {
+        columns[f"{PUBLISHED_COLUMN} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
+        columns[f"{PUBLISHED_COLUMN} H"] = {
             name: figure for name in names if (figure := printed_harmonic(name, problem.dataset)) is not None
         }
         mine = columns[MAIN_FIGURES[0]]
@@ -77,7 +77,7 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
         below = f"{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
         none = "No method is below its published zero-shot accuracy."
         notes.insert(0, ("" if problem.comparable else ORIENTATION) + (below if low else none))
-        if any(figure.mark == MISPRINT for figure in columns[f"{PRINTED} H"].values()):
+        if any(figure.mark == MISPRINT for figure in columns[f"{PUBLISHED_COLUMN} H"].values()):
             notes.append(_misprint_note())
     return _family_table(results, problem, names, columns, notes)
 
@@ -89,8 +89,8 @@ def generalised_tables(results: Results) -> Iterator[Output]:
         columns, notes = _our_columns(results, problem, names, GENERAL)
         theirs = {name: found for name in names if (found := published_generalised(name, problem.dataset))}
         if problem.near and theirs:
-            columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
-            columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
+            columns[f"{PUBLISHED_COLUMN} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
+            columns[f"{PUBLISHED_COLUMN} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
             if not problem.comparable:
                 notes.insert(0, ORIENTATION)
         table = _family_table(results, problem, names, columns, notes)
@@ -158,7 +158,7 @@ def incoherence_tables(results: Results) -> list[Output]:
             columns[problem.name] = found
         if found and problem.near:
             theirs = {name: published_figure("incoherence", name, problem.dataset) for name in methods}
-            column = f"{problem.dataset} {PRINTED}"
+            column = f"{problem.dataset} {PUBLISHED_COLUMN}"
             columns[column] = {name: Figure(one) for name, one in theirs.items() if one is not None}
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
@@ -388,8 +388,13 @@ def layout_tables(results: Results) -> Iterator[Output]:
                     seeds = [number for problem in problems.values() if (number := results.seeds(problem, name))]
                     rows.append(Row(labels | {"figures": name}, min(seeds, default=None), ours))
         names = tuple(_layout_column(dataset, short) for dataset in DATASETS for short in columns.values())
-        labels = (FAMILY, "method", "figures")
-        whole = Comparison(labels, (*names, BETTER), tuple(rows), tuple(_layout_notes(problems, rows, table)), "–")
+        whole = Comparison(
+            (FAMILY, "method", "figures"),
+            (*names, BETTER),
+            tuple(rows),
+            tuple(_layout_notes(problems, rows, table)),
+            "–",
+        )
         yield Output("layout", f"table-{table}", title, _name_once(whole))
 
 
@@ -412,8 +417,9 @@ def _layout_row(
             figure = ours.get(column, {}).get(method)
             if figure is not None:
                 mark = figure.mark + FEW_SEEDS * few
-                bare = {} if column in ("zero-shot", "H") else {"low": None, "high": None, "deviation": None}
-                row[_layout_column(dataset, short)] = replace(figure, mark=mark, **bare)
+                if column not in MAIN_FIGURES:
+                    figure = replace(figure, low=None, high=None, deviation=None)
+                row[_layout_column(dataset, short)] = replace(figure, mark=mark)
     return row
 
 
