@@ -86,7 +86,7 @@ def test_with_a_strong_prior_all_classes_vary_alike(small):
 
 
 def test_columns_that_do_not_vary_within_classes(small):
-    """One that tells classes apart without any spread must not decide alone, and one that is constant decides nothing."""
+    """One that tells classes apart without any spread gives finite scores, and so does one that is constant."""
     X, codes, Y = small
     wide = np.column_stack([X, np.full(len(X), 3.0), codes / 10])
     scores = GFZSL(**RAW).fit(wide, codes, Y).compatibility(wide)

@@ -71,8 +71,8 @@ class SynC(SharedFitClassifier):
 
     Notes
     -----
-    The minimum is the published one up to `tolerance`. On the way there the maximum of the structured loss is smoothed to
-    τ log Σ_c exp(·/τ), with ever smaller τ.
+    The minimum is the published one up to `tolerance`. On the way there the maximum of the structured loss is smoothed
+    to τ log Σ_c exp(·/τ), with ever smaller τ.
 
     References
     ----------
