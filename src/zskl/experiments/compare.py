@@ -164,7 +164,8 @@ def _mode_label(record: Record) -> str:
     calibrated, tuned = record.gzsl_calibrated is not None, record.tune.scoring
     if tuned:
         plain = " without constant" if tuned == "zsl" and not calibrated else ""
-        return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}{plain}"
+        several = {"both": "zsl and gzsl", "each": "zsl, gzsl and H"}
+        return f"folds, {several.get(tuned, tuned)}{plain}"
     return "folds, constant only" if calibrated else "defaults"
 
 

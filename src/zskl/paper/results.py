@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from zskl import methods
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, xlsa17
 from zskl.estimators.base import STANDARDIZED
 from zskl.experiments import compare, record, run_folder, uncertainty
 from zskl.experiments.compare import Comparison
 from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
+from zskl.experiments.unit import CHOSEN_BY
 from zskl.methods import split_grid, use_default_batches
 from zskl.plots._base import Drawing
+from zskl.selection.search_results import RAW
 
 PUBLISHED_FEATURES = "res101"  # what all published figures were measured on
 DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
 BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
+CHOSEN_FOR = {"zero-shot": "zsl", "H": RAW, "calibrated H": "gzsl"}  # figure → what its setting is chosen by
 KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort", "gaussian", "gaussian-ort")
 
 # Methods: which of them each part of the evaluation is about, in the order of the tables
@@ -32,19 +35,31 @@ AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as
 PAPER_BASELINES = (*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
 LATER_BASELINES = ("exem", "cnzsl")
 ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
+PRINTED = (*(f"{name}-printed" for name in KERNELS), "gaussian-ort-eq8")  # the paper's algorithm as its text has it
 OURS = ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
-ALL = (*ALL_BASELINES, *KERNELS, *OURS)
+ALL = (*ALL_BASELINES, *PRINTED, *KERNELS, *OURS)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "the paper's baselines": PAPER_BASELINES,
     "later baselines": LATER_BASELINES,
-    "the paper's kernels": KERNELS,
+    "the paper's kernels, as printed": PRINTED,
+    "the paper's kernels, improved": KERNELS,
     "ours": OURS,
 }
-GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": ALL_BASELINES, "kernels": KERNELS, "ours": OURS}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "baselines": ALL_BASELINES,
+    "printed": PRINTED,
+    "kernels": KERNELS,
+    "ours": OURS,
+}
 LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
 ON_CPU = {*PAPER_BASELINES, "exem", "class-means"} - LARGE  # whatever the device
-PAIRS = (("gaussian", "gaussian-ort"), ("cauchy", "cauchy-ort"))  # without and with incoherence
+PAIRS = (  # without and with incoherence
+    *((f"{kernel}-printed", f"{kernel}-ort-printed") for kernel in ("gaussian", "cauchy")),
+    *((kernel, f"{kernel}-ort") for kernel in ("gaussian", "cauchy")),
+)
 SLOWEST = (  # first, so that no process is left alone with a long one at the end
+    *(f"polynomial-{degree}-printed" for degree in (6, 4, 2)),
+    *PRINTED[3:],
     *("means-softmax", "polynomial-6", "polynomial-4", "polynomial-2", "gaussian-softmax", "cauchy-softmax"),
     *("gaussian-ort", "cauchy-ort", "gaussian", "cauchy", "sse", "dap", "cmt", "cmt-star", "latem", "iap", "sync"),
     *("cnzsl", "ale", "sje", "devise", "conse"),
@@ -119,6 +134,7 @@ class _Curves:
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
+    published_features: bool | None = None
     method: str
     seed: int
     random_state: int | None = None
@@ -138,6 +154,7 @@ class SettingCurve:
     values: tuple[float, ...]
     validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
+    answers: tuple[str | None, ...] = ()  # which test rows are right, packed; empty in records of zskl 0.2
 
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.validation) == len(self.test):
@@ -153,6 +170,20 @@ class SensitivityRecord(_Curves):
 
     part: str = "sensitivity"
     curves: Mapping[str, SettingCurve]
+    class_rows: record.ClassRows | None = None
+
+    def evaluation_at(self, name: str, value: float) -> Record | None:
+        """The test accuracy at a value of a curve as a record, for intervals; None where training diverged."""
+        curve = self.curves[name]
+        place = curve.values.index(value)
+        accuracy, answers = curve.test[place], curve.answers[place] if curve.answers else None
+        if accuracy is None:
+            return None
+        about = {one: getattr(self, one) for one in ("dataset", "features", "fingerprint", "method", "seed")}
+        kept = None if answers is None else record.Answers(answers)
+        zsl = record.ZeroShot(accuracy=accuracy, answers=kept)
+        rows = None if kept is None else self.class_rows
+        return Record(**about, zsl=zsl, gzsl=Generalised(), class_rows=rows)
 
     def chosen(self, name: str) -> float:
         value = self.setting[name]
@@ -199,17 +230,22 @@ SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes ar
 
 @dataclass(frozen=True)
 class Problem:
-    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it."""
+    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it.
+
+    `published`: features named as the published ones have their shape and norms. It is no part of what problems are
+    known by.
+    """
 
     dataset: str
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
     missing: bool = False
+    published: bool | None = field(default=None, compare=False)
 
     @property
     def comparable(self) -> bool:
-        return self.features == PUBLISHED_FEATURES
+        return self.features == PUBLISHED_FEATURES and bool(self.published)
 
     @property
     def near(self) -> bool:
@@ -222,13 +258,15 @@ class Problem:
 
     @property
     def stem(self) -> str:
-        words = [self.dataset] if self.comparable or not self.features else [self.dataset, self.features]
+        words = [self.dataset] if self.features in ("", PUBLISHED_FEATURES) else [self.dataset, self.features]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    name = source.name if isinstance(source, Dataset) else source.dataset
-    return Problem(name, source.features, source.fingerprint, source.features_digest)
+    whole = isinstance(source, Dataset)
+    published = xlsa17.has_published_features(source) if whole else source.published_features
+    name = source.name if whole else source.dataset
+    return Problem(name, source.features, source.fingerprint, source.features_digest, published=published)
 
 
 @dataclass(frozen=True)
@@ -276,6 +314,16 @@ class Results:
     def ranked(self, problem: Problem, methods: Iterable[str], column: str) -> list[tuple[str, Figure]]:
         found = [(name, figure) for name in methods if (figure := self.figure(problem, name, column)) is not None]
         return sorted(found, key=lambda pair: -pair[1].mean)
+
+    def validation_score(self, problem: Problem, column: str, method: str) -> float:
+        """The mean score on validation classes of the settings chosen for a figure; −∞ where none is known."""
+        scores = []
+        for one in self.runs[problem, method]:
+            choices = dict(one.tune.choices.items())
+            choice = choices.get(CHOSEN_FOR[column]) or choices.get("zsl")
+            known = ((choice and choice.figures) or {}).get(CHOSEN_FOR[column], ())
+            scores += [sum(known) / len(known)] if known else []
+        return sum(scores) / len(scores) if scores else float("-inf")
 
     def incoherence(self, problem: Problem, method: str) -> Figure | None:
         found = self.runs.get((problem, method), ())
@@ -342,6 +390,7 @@ def slim_record(record: Record) -> Record:
         zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=answers),
         gzsl=slim(record.gzsl),
         gzsl_calibrated=None if record.gzsl_calibrated is None else slim(record.gzsl_calibrated),
+        gzsl_own=None if record.gzsl_own is None else slim(record.gzsl_own),
         tune=replace(record.tune, table=None),
         probabilities=Probabilities(),
         attributes=None,
@@ -351,7 +400,7 @@ def slim_record(record: Record) -> Record:
 
 def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
     wanted = None if features is None else features.lower().removesuffix(".mat")
-    problems = dict.fromkeys(map(problem_of, found))
+    problems = dict.fromkeys(sorted(map(problem_of, found), key=lambda one: one.published is None))
     mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
     return [one for one in mine if wanted is None or one.features.lower() == wanted]
 
@@ -364,8 +413,8 @@ def select_records(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
-    tuned = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    """Of the runs those tuned for all figures. Others than the last of a seed, grid and setting are left out."""
+    tuned = [record for record in runs if record.tune.scoring in CHOSEN_BY and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
     plain = [one for one in tuned if all(choice.against_default is None for _, choice in one.tune.choices.items())]
     others = list(curves)
@@ -375,7 +424,9 @@ def select_records(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sort_records(plain, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
+        _sort_records(
+            plain, problems, methods, seeds, lambda record: (record.tune.scoring, record.tune.grid, record.tune.bounds)
+        ),
         _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
         _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),
