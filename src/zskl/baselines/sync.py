@@ -30,7 +30,7 @@ LOSSES = ("one-vs-other", "structured")
 FIRST_SMOOTHING, SHRINK = 0.05, 0.25  # of the structured loss's maximum: each from where the one before ended
 ROUNDS = 60  # of L-BFGS, at most
 ROUNDS_EACH = 6  # with one smoothing, at most
-GRADIENT = 1e-6  # of the first gradient: below, rounding errors of single precision would be followed
+GRADIENTS = 3e-3, 1e-6  # where a round stops, of the first gradient: less each time, as far as rounding allows
 RCOND = 1e-6
 
 
@@ -155,13 +155,14 @@ def squared_hinge(signs: Array) -> Loss:
 
 def fit_one_vs_other(rows: Rows, signs: Array, lam: float, tolerance: float) -> NumPyArray:
     """(d, C) classifiers under the one-versus-other loss, proven to be within the tolerance where rounding allows."""
-    loss, W = squared_hinge(signs), None
+    loss, W, stop = squared_hinge(signs), None, GRADIENTS[0]
     for _ in range(ROUNDS_EACH):
-        W = minimise_ridge(rows, loss, signs.shape[1], lam, 1.0, intercept=False, start=W, tolerance=GRADIENT)[0]
+        W = minimise_ridge(rows, loss, signs.shape[1], lam, 1.0, intercept=False, start=W, tolerance=stop)[0]
         value, slope = loss(outputs(rows, W))
         total, gap = value + 0.5 * lam * square_sum(W), gradient_gap(rows, slope, W, lam)
         if gap <= tolerance * total:  # the loss is smooth: the slopes are dual variables without a gap of their own
             break
+        stop = max(0.1 * stop, GRADIENTS[1])
     assert W is not None
     return W
 
@@ -172,10 +173,10 @@ def fit_structured(rows: Rows, own: Array, margins: Array, lam: float, tolerance
     The softmax of a smoothed maximum is a feasible point of the dual. Its gap has two parts: what smoothing adds, and
     ‖gradient‖²/2λ. L-BFGS goes on while the second is the larger one; then there is less smoothing.
     """
-    W, C, smoothing, here = None, own.shape[1], FIRST_SMOOTHING, 0
+    W, C, smoothing, here, stop = None, own.shape[1], FIRST_SMOOTHING, 0, GRADIENTS[0]
     for _ in range(ROUNDS):
         loss, here = smoothed_structured_loss(own, margins, smoothing), here + 1
-        W = minimise_ridge(rows, loss, C, lam, 1 / C, intercept=False, start=W, tolerance=GRADIENT)[0]
+        W = minimise_ridge(rows, loss, C, lam, 1 / C, intercept=False, start=W, tolerance=stop)[0]
         F = outputs(rows, W)
         _, slope = loss(F)
         total = structured_loss(F, own, margins) + 0.5 * lam * square_sum(W)
@@ -184,6 +185,8 @@ def fit_structured(rows: Rows, own: Array, margins: Array, lam: float, tolerance
             break
         if rest <= max(blur, 0.5 * tolerance * total) or here == ROUNDS_EACH:
             smoothing, here = SHRINK * smoothing, 0
+        else:
+            stop = max(0.1 * stop, GRADIENTS[1])
     assert W is not None
     return W
 
