@@ -14,7 +14,7 @@ from records import ROWS, SEEN, UNSEEN, answered
 from zskl.experiments import uncertainty
 from zskl.experiments.record import Choice, Choices, Tuning, pack_answers
 from zskl.experiments.uncertainty import Difference
-from zskl.paper import claims, results, tables
+from zskl.paper import claims, pages, results
 from zskl.paper.results import Problem, Results, SensitivityRecord, SettingCurve
 
 # Of every unseen class so many of its six rows are right.
@@ -52,7 +52,9 @@ def curves(chosen, kept=True):
     def tested(*rights):
         return {
             "test": tuple(None if right is None else float(right.mean()) for right in rights),
-            "answers": tuple(None if right is None else pack_answers(~right.ravel()) for right in rights) * kept,
+            "answers": tuple(None if right is None else pack_answers(~right.ravel()) for right in rights)
+            if kept
+            else None,
         }
 
     curve = {
@@ -87,7 +89,7 @@ def test_claims_are_judged_both_ways(better):
     assert "at λ = 100," in large.figure  # 1000 diverged
     lower = next(verdict for verdict in found if verdict.claim == claims.INCOHERENCE)
     assert ("101.0 ± 1.0 without, 51.0" in lower.figure) == better
-    text = tables.results_page(Results((HERE,), results.ALL, {}), [], found)
+    text = pages.results_page(Results((HERE,), results.ALL, {}), [], found)
     assert f"| {claims.OWN} | {3 * better} | {3 * (not better)} | 0 |" in text
 
 
@@ -165,7 +167,7 @@ def test_claims_that_nothing_tests_say_so():
     found = claims.judge_claims(Results((HERE,), results.ALL, {}))
     assert [verdict.claim for verdict in found] == list(claims.CLAIMS)
     assert {verdict.answer for verdict in found} == {claims.UNTESTED}
-    text = tables.results_page(Results((Problem("SUN", missing=True),), results.ALL, {}), [], found)
+    text = pages.results_page(Results((Problem("SUN", missing=True),), results.ALL, {}), [], found)
     assert text.count("| not by these data |") == len(claims.CLAIMS)
 
 

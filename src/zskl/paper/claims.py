@@ -142,7 +142,7 @@ def welch_difference(ours: Sequence[float], theirs: Sequence[float]) -> Differen
 
 def _judge_curves(results: Results) -> Iterator[Verdict]:
     for (problem, method), found in results.curves.items():
-        where = f"{problem.name}, {method}, {len(found)} seed(s)"
+        where = f"{problem.name}, {method}"
         if "repulsion" in found[0].curves:
             yield from _judge_lambda_ends(found, where)
         if "sigma" in found[0].curves:
@@ -161,6 +161,7 @@ def _judge_lambda_ends(found: Sequence[SensitivityRecord], where: str) -> Iterat
             shown = (
                 f"{format_figure(end.test)} at λ = {end.value:g}, {format_figure(middle.test)} at the chosen {chosen:g}"
             )
+            shown += f" ({len(found)} seeds)"
             yield _make_case(claim, where, shown, _curve_difference(found, "repulsion", chosen, end.value))
 
 
@@ -176,7 +177,7 @@ def _judge_sigma_interior(found: Sequence[SensitivityRecord], where: str) -> Ite
     best = max(curve[1:-1], key=lambda point: point.validation.mean if point.validation else 0.0)
     ends = {end.value: _curve_difference(found, "sigma", best.value, end.value) for end in (curve[0], curve[-1])}
     shown = ", ".join(f"{format_figure(end.test)} at {end.value:g}" for end in (curve[0], curve[-1]))
-    shown = f"test {format_figure(best.test)} at σ = {best.value:g}; ends {shown}"
+    shown = f"test {format_figure(best.test)} at σ = {best.value:g}; ends {shown} ({len(found)} seeds)"
     yield _make_case(INTERIOR, where, shown, least_certain(list(ends.values())))
 
 

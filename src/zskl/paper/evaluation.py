@@ -147,7 +147,7 @@ class SensitivityUnit(_CurveUnit):
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
         accuracies, answers = zip(*(tested[number] for number in at), strict=True)
-        return results.SettingCurve(tuple(values), tuple(folds), accuracies, answers)
+        return results.SettingCurve(tuple(values), tuple(folds), accuracies, answers if any(answers) else None)
 
 
 def _evaluate_settings(

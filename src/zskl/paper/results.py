@@ -22,6 +22,7 @@ from zskl.methods import split_grid, use_default_batches
 from zskl.plots._base import Drawing
 from zskl.selection.search_results import RAW
 
+NOT_OWN = "‡"  # marks figures of a setting that was not chosen for them
 PUBLISHED_FEATURES = "res101"  # what all published figures were measured on
 DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
 BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
@@ -154,7 +155,7 @@ class SettingCurve:
     values: tuple[float, ...]
     validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
-    answers: tuple[str | None, ...] = ()  # which test rows are right, packed; empty in records of zskl 0.2
+    answers: tuple[str | None, ...] | None = None  # which test rows are right, packed; records of 0.2 have none
 
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.validation) == len(self.test):
@@ -176,7 +177,7 @@ class SensitivityRecord(_Curves):
         """The test accuracy at a value of a curve as a record, for intervals; None where training diverged."""
         curve = self.curves[name]
         place = curve.values.index(value)
-        accuracy, answers = curve.test[place], curve.answers[place] if curve.answers else None
+        accuracy, answers = curve.test[place], None if curve.answers is None else curve.answers[place]
         if accuracy is None:
             return None
         about = {one: getattr(self, one) for one in ("dataset", "features", "fingerprint", "method", "seed")}
@@ -293,10 +294,14 @@ class Results:
     def measured(self) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if not problem.missing)
 
+    def names(self, problem: Problem) -> list[str]:
+        """The methods that were run on a problem."""
+        return [name for name in self.methods if (problem, name) in self.runs]
+
     @cached_property
     def _figures(self) -> Mapping[tuple[Problem, str], Mapping[str, Figure]]:
         uncertainty.prepare_draws([record for mine in self.runs.values() for record in mine])
-        return {place: uncertainty.figures(mine) for place, mine in self.runs.items()}
+        return {place: _mark_figures(uncertainty.figures(mine), mine) for place, mine in self.runs.items()}
 
     def figure(self, problem: Problem, method: str, column: str) -> Figure | None:
         """A column of `compare.FIGURES` in per cent, with its interval; None where it was not measured."""
@@ -338,6 +343,14 @@ class Results:
 def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
     seen = list(values)
     return compare.mean_over_seeds(seen, digits) if seen else None
+
+
+def _mark_figures(found: dict[str, Figure], mine: Sequence[Record]) -> dict[str, Figure]:
+    """Mark the figures without calibration of records that chose no setting for them."""
+    if all(one.gzsl_own is not None for one in mine):
+        return found
+    marked = {name: replace(found[name], mark=NOT_OWN) for name in ("unseen", "seen", "H", "area") if name in found}
+    return found | marked
 
 
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
