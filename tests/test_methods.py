@@ -54,7 +54,7 @@ def test_what_a_name_stands_for(name, meaning):
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_printed_fit_equals_the_textbook_loop(name):
-    """Eq. 9–11 and the solver of the text, sample by sample in float64: start, weights, moments and the falling rate."""
+    """Eq. 9–11 and the solver of the text, sample by sample in float64: start, weights, moments, falling rate."""
     rng = np.random.default_rng(3)
     sizes = np.array([5, 9, 6])
     y, Y = np.repeat(np.arange(3), sizes), rng.standard_normal((3, 4))

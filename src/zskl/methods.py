@@ -217,9 +217,8 @@ def _polynomial(degree: int) -> Method:
 
 def _printed(sentence: str, **overrides: Any) -> Method:
     """A method that only chooses σ or c, λ, the rate, the number of epochs and, of polynomials, the loss."""
-    if overrides["kernel"] in RADII:
-        grid: dict[str, Sequence[Any]] = PRINTED_RADIAL
-    else:
+    grid: GridPart = PRINTED_RADIAL
+    if overrides["kernel"] not in RADII:
         bias = (0.0, *PRINTED_BIAS) if overrides["degree"] == 2 else PRINTED_BIAS  # 0 is a dead point of the others
         grid = {"bias": bias, "loss": ("linear", "squared"), **PRINTED_REPULSION}
     bounds = {name: PRINTED_BOUNDS[name] for name in grid if name in PRINTED_BOUNDS}

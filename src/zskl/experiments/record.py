@@ -231,6 +231,7 @@ class Tuning:
     table: TriedSettings | None = None
     diverged: tuple[DivergedSetting, ...] = ()
     choices: Choices = field(default_factory=Choices)
+    seed: int | None = None  # whose search it was, where another seed was only trained with what it chose
 
 
 @dataclass(frozen=True)

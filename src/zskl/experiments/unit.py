@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from zskl import methods, metrics, protocols, selection
 from zskl._arrays import to_numpy
@@ -53,6 +54,7 @@ class Unit:
     unlabelled  also score it after adaptation to unlabelled test rows: "unseen", "all", or both
     fixed_grid  for a protocol that must not change with our defaults: the one grid to search. The default setting is
                 then not added, and the highest mean wins
+    chosen      what another seed chose: its settings and constants are taken over, and nothing is searched
     """
 
     method: str
@@ -65,6 +67,7 @@ class Unit:
     shots: Sequence[int] = ()
     unlabelled: Sequence[str] = ()
     fixed_grid: Mapping[str, Sequence[Any]] | None = None
+    chosen: record.Tuning | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shots", tuple(sorted({check_count("shots", number) for number in self.shots})))
@@ -127,8 +130,14 @@ class Unit:
                 **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
+                **({"chosen": self._chosen_settings} if self.chosen else {}),
             }
         )
+
+    @property
+    def _chosen_settings(self) -> dict[str, Any]:
+        assert self.chosen is not None
+        return {scoring: [dict(one.setting), one.calibration] for scoring, one in self.chosen.choices.items()}
 
     @property
     def name(self) -> str:
@@ -240,6 +249,10 @@ def _fit_models(
         clock.lap("calibrate")
         return estimator, estimator, None, record.Tuning()
 
+    if unit.chosen is not None:
+        models = _fit_chosen(unit.chosen, estimator, X, y, table, report_fit)
+        clock.lap("fit")
+        return models["zsl"], models.get("gzsl"), models.get(RAW), unit.chosen
     folds = _choose_folds(unit, data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
@@ -252,7 +265,7 @@ def _fit_models(
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")
     refits: dict[int, ZeroShotClassifier] = {}  # place → model: one fit where both scorings take the same setting
-    models: dict[str, ZeroShotClassifier] = {}
+    models = {}
     choices: dict[str, Choice] = {}
     for scoring in CHOSEN_BY.get(str(unit.scoring), (str(unit.scoring),)):
         choices[scoring] = search.pick(scoring)
@@ -267,6 +280,22 @@ def _fit_models(
     plain = next(iter(models.values()))
     calibrated = models.get("gzsl", plain) if unit.calibrate else None
     return plain, calibrated, models.get(RAW), _describe_tuning(unit, search, choices)
+
+
+def _fit_chosen(
+    chosen: record.Tuning, estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, callback: Any
+) -> dict[str, ZeroShotClassifier]:
+    """By what each was chosen: one model for each setting, with the constant of its choice."""
+    fitted: dict[str, ZeroShotClassifier] = {}
+    models = {}
+    for scoring, choice in chosen.choices.items():
+        place = repr(sorted(choice.setting.items()))
+        if place not in fitted:
+            model = clone(estimator).set_params(**choice.setting)
+            fitted[place] = model.fit(X, y, table, callback=callback)
+            model.calibration_ = float(choice.calibration or 0.0)
+        models[scoring] = fitted[place]
+    return models
 
 
 def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:

@@ -109,7 +109,7 @@ def _has_tensor_cores(W: Tensor) -> bool:
         import triton  # noqa: F401
     except ImportError:
         return False
-    return W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
+    return bool(W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0))
 
 
 def fused_squares(X: Array, U: Array, Z: Array, B: Array, Y: Array) -> Array | None:
