@@ -1,7 +1,7 @@
 """From the paper's algorithm as printed to the `gaussian-ort` of today, one change after the other, on CUB.
 
 Run: python benchmarks/printed_ablation.py OUT --root DIR … [--device cuda] [--seeds 5] [--limit 400] [--lanes 5]
-[--tf32]; needs the data. Without --root it only prints the table of benchmarks/results/printed_ablation.jsonl.
+[--tf32]; needs the data. Without --root it only prints the table of benchmarks/results/paper/ablation.jsonl.
 
 Every step keeps the changes of the steps above it. Its numbers are chosen on the validation folds by the first seed;
 the others are trained with them. Records are appended to OUT/ablation.jsonl, one line for each step, feature file and
@@ -22,7 +22,7 @@ from paper_seeds import Task, find_problems, run_tasks
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
 
-RECORDS = Path(__file__).parent / "results" / "printed_ablation.jsonl"
+RECORDS = Path(__file__).parent / "results" / "paper" / "ablation.jsonl"
 SIGMA, EPOCHS = (0.57, 0.8, 1.13), (5, 7, 10)
 PRINTED_RATE = {"learning_rate": (3e-4, 8e-4, 2e-3)}
 PAPER, MEAN = {"repulsion": (0.5, 1.0, 2.0)}, {"repulsion": (1.0, 3.0, 10.0)}

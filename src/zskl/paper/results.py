@@ -34,7 +34,7 @@ KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort
 
 AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as published
 PAPER_BASELINES = (*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
-LATER_BASELINES = ("exem", "cnzsl")
+LATER_BASELINES = ("exem", "gfzsl", "cnzsl")
 ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
 PRINTED = (*(f"{name}-printed" for name in KERNELS), "gaussian-ort-eq8")  # the paper's algorithm as its text has it
 OURS = ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
@@ -53,7 +53,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "ours": OURS,
 }
 LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
-ON_CPU = {*PAPER_BASELINES, "exem", "class-means"} - LARGE  # whatever the device
+ON_CPU = {*PAPER_BASELINES, "exem", "gfzsl", "class-means"} - LARGE  # whatever the device
 PAIRS = (  # without and with incoherence
     *((f"{kernel}-printed", f"{kernel}-ort-printed") for kernel in ("gaussian", "cauchy")),
     *((kernel, f"{kernel}-ort") for kernel in ("gaussian", "cauchy")),
