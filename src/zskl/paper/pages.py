@@ -282,8 +282,9 @@ FAMILIES_SAID = (
 
 
 ABLATED = (
-    "gaussian-ort. Each line keeps the changes of the lines above it. Settings are chosen on the folds by the first seed. "
-    "Means ± standard deviation over seeds; a change is to the line above, with its 95 % interval over seeds alone (Welch)."
+    "gaussian-ort. Each line keeps the changes of the lines above it. Settings are chosen on the folds by the first "
+    "seed. Means ± standard deviation over seeds; a change is to the line above, with its 95 % interval over seeds "
+    "alone, by Welch's t."
 )
 
 
