@@ -139,7 +139,7 @@ class ScoreParts:
         # The length ℓ(y) by which y is divided grows with y by N = y/ℓ, or by WᵀW of it.
         growth = self._mapped_images(mapped) if self.image_lengths else mapped
         along = (found * mapped).sum(axis=2, keepdims=True)
-        return (found - along * growth) * (inverse_lengths(Y) / inverse_lengths(mapped))
+        return np.asarray((found - along * growth) * (inverse_lengths(Y) / inverse_lengths(mapped)))
 
     def _slope(self, D: NumPyArray) -> NumPyArray:
         assert self.kernel is not None
