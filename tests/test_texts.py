@@ -238,7 +238,7 @@ def test_a_file_holds_all_but_the_encoder(fitted, tmp_path):
     fitted.save(tmp_path / "model.zskl")
     again = zskl.load(tmp_path / "model.zskl")
     assert again.encoder is None
-    with pytest.raises(ValueError, match="hand it over by model.set_params"):
+    with pytest.raises(ValueError, match=r"hand it over by model\.set_params"):
         again.predict(["a song"])
     again.set_params(encoder=encode)
     rows, _ = draw_rows(ABOUT, seed=3)

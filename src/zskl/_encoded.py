@@ -10,7 +10,7 @@ import copy
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,6 +52,9 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shared: ClassVar[bool]  # whether rows and descriptions come from one encoder, so that they can be compared
     calibrate: bool | str
     keep_examples: int
+    kept_names_: list[str]
+    kept_classes_: list[Any]
+    kept_rows_: NumPyArray
     model_: Any  # ClassMeansClassifier, or, from `zskl fit`, another estimator
 
     classes_ = _delegate("classes_", "The classes, as the model inside has them.")
@@ -115,9 +118,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _prepare(self, X: Any, y: Any, descriptions: Any) -> tuple[list[Any], Any, NumPyArray, NDArray[np.float32]]:
-        if self.calibrate != AUTO:
-            if not isinstance(self.calibrate, bool):
-                raise ValueError(f"calibrate is {self.calibrate!r}: expected True, False or 'auto'")
+        if self.calibrate != AUTO and not isinstance(self.calibrate, bool):
+            raise ValueError(f"calibrate is {self.calibrate!r}: expected True, False or 'auto'")
         if self.keep_examples != 0:
             check_count("keep_examples", self.keep_examples)
         rows = self._check_rows(X)
@@ -155,7 +157,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The model, and in words how it came about."""
         seen = list(dict.fromkeys(labels.tolist()))
         if not seen:
-            model = ClassMeansClassifier().fit([], [], table)
+            model = ClassMeansClassifier().fit(encoded[:0], [], table)
             return model, f"{len(table.index.unique())} classes from descriptions alone: zero-shot, by cosine"
         if len(seen) == 1:
             if not self.shared or table is None or table.index.nunique() < 2:
@@ -163,7 +165,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"y holds one class only, {to_plain(seen[0])!r}: expected {self.kind} of at least two classes"
                     + (", or descriptions of others" if self.shared else "")
                 )
-            model = ClassMeansClassifier().fit([], [], table).add_examples(encoded, labels)
+            model = ClassMeansClassifier().fit(encoded[:0], [], table).add_examples(encoded, labels)
             return model, "descriptions, and examples of one class: not calibrated, since that needs more classes"
         # Fewer classes cannot show that rows and descriptions agree. Here we know that one encoder made both.
         few = self.shared and table is not None and len(seen) <= LEAST_AGREEING
@@ -287,9 +289,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Class names; with `return_scores` also their scores.
         """
         encoded = self._read_rows(X)
-        return self.model_.top_k(
-            encoded, k, self._read_table(descriptions), candidates, return_scores=return_scores
-        )
+        return self.model_.top_k(encoded, k, self._read_table(descriptions), candidates, return_scores=return_scores)
 
     def label_next(self, X: Any, n: int = 10, strategy: str = "margin", *, return_scores: bool = False) -> Any:
         """

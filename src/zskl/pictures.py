@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl._arrays import to_dense
 from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
 from zskl._validation import check_count
 from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone
@@ -20,6 +21,7 @@ from zskl.datasets.images import READERS, UnreadablePicture, convert_to_rgb, rea
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.explanation import Explanation
 from zskl.signatures import sentences
+from zskl.signatures import table as tables
 from zskl.texts import make_class_texts
 
 __all__ = ["ImageClassifier"]
@@ -89,6 +91,7 @@ class ImageClassifier(EncodedClassifier):
 
     kind: ClassVar[str] = "pictures"
     shared: ClassVar[bool] = False
+    _loaded: tuple[Any, Backbone]  # what was asked for, and the network
 
     def __init__(
         self,
@@ -150,13 +153,15 @@ class ImageClassifier(EncodedClassifier):
                     "hand it over by model.set_params(backbone=...)"
                 )
             if not isinstance(given, str | Backbone):
-                raise ValueError(f"backbone is {given!r:.60}: expected a name such as 'efficientnet_lite2', or a Backbone")
+                raise ValueError(
+                    f"backbone is {given!r:.60}: expected a name such as 'efficientnet_lite2', or a Backbone"
+                )
             found = load_backbone(_backbone_name(given), self.device) if isinstance(given, str) else given
             known = vars(self).get("backbone_key_")
             if known is not None and "model_" in vars(self) and found.key != known:
                 raise ValueError(
-                    f"the backbone is {found.key!r}, and the model was fitted with {known!r}: take that one, or fit the "
-                    "model again"
+                    f"the backbone is {found.key!r}, and the model was fitted with {known!r}: take that one, or fit "
+                    "the model again"
                 )
             self._loaded = (given, self.device), found
         return self._loaded[1]
@@ -164,7 +169,12 @@ class ImageClassifier(EncodedClassifier):
     def _read_descriptions(self, given: Any) -> Any:
         """Attributes as they are; sentences, or names alone, as vectors of the encoder."""
         if not _are_texts(given):
-            return given if isinstance(given, pd.DataFrame) else pd.DataFrame.from_dict(dict(given), orient="index")
+            table = tables.read_table(given)
+            width = table.matrix.shape[1]
+            known = getattr(vars(self).get("model_"), "attribute_names_", None) or ()
+            numbered = known if len(known) == width else [f"attribute {k}" for k in range(1, width + 1)]
+            names = table.names or numbered
+            return pd.DataFrame(to_dense(table.matrix), index=table.labels, columns=list(names))
         encoder = self.encoder
         if not isinstance(encoder, str):
             encoder = sentences.to_encoder(encoder)
@@ -269,7 +279,7 @@ class ImageClassifier(EncodedClassifier):
 
 
 def _backbone_name(given: str) -> str:
-    """"efficientnet_lite2" is efficientnet-lite2; what follows "timm:" and "onnx:" is not ours."""
+    """ "efficientnet_lite2" is efficientnet-lite2; what follows "timm:" and "onnx:" is not ours."""
     return given if ":" in given else given.replace("_", "-")
 
 

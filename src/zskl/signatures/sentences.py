@@ -20,7 +20,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -135,9 +135,7 @@ class Texts:
         return found
 
 
-def make_texts(
-    descriptions: Descriptions, template: str | Sequence[str] | None = None
-) -> Texts:
+def make_texts(descriptions: Descriptions, template: str | Sequence[str] | None = None) -> Texts:
     """What an encoder reads of class names, or of class → description; see `sentence_vectors`."""
     templates = ("{}",) if template is None else (template,) if isinstance(template, str) else tuple(template)
     if not templates:
@@ -258,7 +256,7 @@ def to_encoder(given: Any) -> Encoder:
             f"encoder is {given!r:.80}: expected a name such as 'minilm', a function from a list of texts to an array, "
             "or an object with such a function, called encode"
         )
-    return encode
+    return cast(Encoder, encode)
 
 
 def load_encoder(name: str, device: str | None = None) -> Encoder:
@@ -551,7 +549,7 @@ class MiniLM:
         read = self.tokenizer.encode_batch(texts, add_special_tokens=False)  # the fast one drops the tokens' letters
         found = [token for one in read for token in one.tokens]
         parts = sum(one.startswith("##") or one == "[UNK]" or (len(one) == 1 and not one.isascii()) for one in found)
-        return parts / max(1, len(found))
+        return float(parts / max(1, len(found)))
 
 
 def load_minilm(folder: Path) -> MiniLM:
