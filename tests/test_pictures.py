@@ -1,4 +1,4 @@
-"""The classifier of pictures: files, arrays, Pillow's pictures; tables and sentences; its file. The network is a toy."""
+"""The classifier of pictures: files, arrays, Pillow's pictures; tables and sentences; its file. With a toy network."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_more_mistakes(backbone, tmp_path):
         zskl.ImageClassifier(backbone).fit(rows, ["fire", "seea"], TABLE)
     with pytest.raises(ValueError, match="one class only, 'fire'"):
         zskl.ImageClassifier(backbone).fit(rows, ["fire", "fire"], TABLE)
-    with pytest.raises(ValueError, match="backbone is 'resnet'.*expected efficientnet-lite0"):
+    with pytest.raises(ValueError, match=r"backbone is 'resnet'.*expected efficientnet-lite0"):
         zskl.ImageClassifier("resnet").fit(rows, labels, TABLE)
     with pytest.raises(ValueError, match="backbone is 3"):
         zskl.ImageClassifier(3).fit(rows, labels, TABLE)
