@@ -84,7 +84,7 @@ def test_calibration_can_be_part_of_the_map(toy):
     maps = model.ranking_map()
     scores = maps.samples(toy.X) @ maps.classes(calibrated=True).T
     assert maps.labels()[scores.argmax(axis=1)].tolist() == model.predict(toy.X).tolist()
-    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.classes_)
+    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.seen_classes_)
     assert_close(scores, told, SUMS.single)
 
 
@@ -101,7 +101,7 @@ def slow_parts(model, x, label, row):
     unit_row = (scaled - model.center_) @ model.whitening_.astype(float)
     unit_row = unit_row / np.linalg.norm(unit_row)
     y = model.signature_scaling_.apply(row[None])[0]
-    seen = table.select(model.classes_)
+    seen = table.select(model.seen_classes_)
     by_class = model.kernel == "gaussian" and model.prior_ != "cosine"
     parts, vectors = {}, {}
     for one, owner, weights in zip(
@@ -119,7 +119,7 @@ def slow_parts(model, x, label, row):
             name = "the description itself" if by_class else m
             vectors[name] = vectors.get(name, 0) + model.slope_ * own[m] * model.whitening_[m].astype(float)
     mean = sum(vectors.values())
-    known, adapted = label in model.classes_, label in model.adapted_classes_
+    known, adapted = label in model.seen_classes_, label in model.adapted_classes_
     examples = [k for k, name in enumerate(model.example_classes_) if name == label]
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
@@ -131,7 +131,7 @@ def slow_parts(model, x, label, row):
     whole = weight * mean / np.linalg.norm(mean)
     rows = {}
     if known:
-        rows["training rows"] = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
+        rows["training rows"] = model.class_sums_[model.seen_classes_.tolist().index(label)].astype(float)
     if examples:
         counted = {1.0: 1.0, -1.0: -0.35 / max(1, len(examples) - len(given))}
         rows["examples"] = sum(counted[model.example_weights_[k]] * model.examples_[k].astype(float) for k in examples)
@@ -189,7 +189,7 @@ def test_contributions_and_terms_match_slow_sums(toy, sort):
             slow_parts(model, x, label, chosen_row(model, label, values if by_attribute else None))
             for label, values in ((one.label, one.values), (one.against, one.values_against))
         ]
-        keys = range(len(one.attributes)) if by_attribute else model.classes_.tolist()
+        keys = range(len(one.attributes)) if by_attribute else model.seen_classes_.tolist()
         assert_close(one.contributions, [parts[0][key] - parts[1][key] for key in keys], SUMS.double)
         terms = {name for part in parts for name in part if name not in keys}
         assert set(one.terms) == terms
@@ -253,14 +253,14 @@ def slow_raw_parts(model, x, one):
     first, second = one.values - mean, one.values_against - mean
     lengths = np.linalg.norm(first), np.linalg.norm(second)
     a, b = first / lengths[0], second / lengths[1]
-    seen = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
+    seen = model.signature_scaling_.apply(model.signature_table_.select(model.seen_classes_).matrix)
     factors = []
     for y, label in ((a, one.label), (b, one.against)):
         likeness = [np.exp(-np.sum((y - other) ** 2) / model.width_) for other in seen]
         m = np.array(likeness) @ model.regression_.astype(float)
         rows = 0.0
-        if label in model.classes_:
-            rows = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
+        if label in model.seen_classes_:
+            rows = model.class_sums_[model.seen_classes_.tolist().index(label)].astype(float)
         factors.append(2.0 / np.linalg.norm(m) / np.linalg.norm(2.0 * m / np.linalg.norm(m) + rows))
     found = np.zeros(len(a))
     for other, weights in zip(seen, model.regression_.astype(float), strict=True):

@@ -134,7 +134,7 @@ class SearchScores:
                 found[:, C : C + len(owners)] -= s * weights
             found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
         found = model.description_weight_ * products.to_unit_length(found)
-        codes = fitting.signature_codes(model.classes_, question)
+        codes = fitting.signature_codes(model.seen_classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = np.linalg.norm(at.sums, axis=1) / at.lengths
         found[seen, codes[seen]] += scale[codes[seen]]
@@ -204,8 +204,8 @@ SAME = 1e-11  # ‖y − y′‖² / ‖y′‖² up to which two signatures are
 def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: float) -> Callable[[Array], Array]:
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
-    seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[fitting.find_class_codes(model.classes_, seen.labels)]
+    seen = model.signature_table_.select(model.seen_classes_)
+    sums = model.class_sums_[fitting.find_class_codes(model.seen_classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -237,7 +237,7 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
             "a model that was taught by examples or adapted to unlabelled rows cannot be exported with signatures as "
             f"an input, because it tells classes by their names (fixed classes only): {advice}"
         )
-    table, seen = model.signature_table_, model.signature_table_.select(model.classes_)
+    table, seen = model.signature_table_, model.signature_table_.select(model.seen_classes_)
     same = to_numpy(_match_signatures(table.matrix.astype(np.float32), seen.matrix.astype(np.float32)))
     clash = same & (table.labels[:, None] != seen.labels[None, :])
     if clash.any():
@@ -275,7 +275,7 @@ class ExplainedScores:
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
         crowded = model._crowding_of(self._directions)
         self._crowded = None if crowded is None else to_numpy(crowded)
-        seen = model.signature_table_.select(model.classes_)
+        seen = model.signature_table_.select(model.seen_classes_)
         Y, regression = model.signature_scaling_.apply(seen.matrix), model.regression_.astype(np.float64)
         pairs: list[tuple[Floats, Floats]] = []
         own = None
@@ -290,8 +290,8 @@ class ExplainedScores:
             pairs += [] if own is None else [own]
         else:
             similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
-            codes = fitting.find_class_codes(model.classes_, seen.labels)
-            self.names = tuple(map(str, model.classes_.tolist()))
+            codes = fitting.find_class_codes(model.seen_classes_, seen.labels)
+            self.names = tuple(map(str, model.seen_classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.
             most_similar = np.full((len(similar), len(self.names)), -np.inf)
@@ -355,7 +355,7 @@ def _multiply_rows(unit_rows: NumPyArray, vectors: Floats) -> Floats:
 def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
     inner = ExplainedScores(model, table)
     described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
-    seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
+    seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.seen_classes_).matrix)
     regression = model.regression_.astype(np.float64)
     pairs: list[tuple[Floats, RawValues]] = []  # what x̂ meets, attribute by attribute, and the attributes' values
     by_likeness = model.kernel == "gaussian" and model.prior_ != "cosine"

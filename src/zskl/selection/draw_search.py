@@ -75,9 +75,9 @@ class DrawnModels:
             base._fit_cache = base._make_fit_cache()
             base._settle_prior(base._fit_cache)
             scaled = base._scale_rows(check_features(base, take_fold_rows(shared.X, self._validation), dense_for=None))
-            codes = np.searchsorted(base.classes_, shared.y[self._validation])
+            codes = np.searchsorted(base.seen_classes_, shared.y[self._validation])
             held = [
-                np.unique(np.searchsorted(base.classes_, shared.y[fold.val_unseen])).astype(np.int64)
+                np.unique(np.searchsorted(base.seen_classes_, shared.y[fold.val_unseen])).astype(np.int64)
                 for fold in shared.folds
             ]
             rows = scaled if is_sparse_rows(scaled) else to_numpy(scaled)
