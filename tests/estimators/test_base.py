@@ -21,7 +21,16 @@ from fits import ALL, DATA, KERNEL_METHODS, ROWS, TRAINING, UNSEEN, estimator, f
 from taught_models import SORTS
 from tolerances import AFTER_FIT, SUMS, assert_close
 from toy import CANDIDATES, assert_one_sentence
-from zskl import ClassMeansClassifier, Committee, DivergenceError, ZeroShotKernelClassifier, _arrays, baselines, methods, metrics
+from zskl import (
+    ClassMeansClassifier,
+    Committee,
+    DivergenceError,
+    ZeroShotKernelClassifier,
+    _arrays,
+    baselines,
+    methods,
+    metrics,
+)
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.kernels import Cauchy, Gaussian, Polynomial

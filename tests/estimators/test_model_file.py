@@ -437,7 +437,8 @@ def test_junk_deep_in_a_header_is_refused_or_does_no_harm(toy, saved, content, k
 
 
 @pytest.mark.parametrize(
-    ("key", "name"), [*product(["learned"], ["kernel_", "incoherence_"]), *product(["classes", "seen_classes"], ["dtype", "values"])]
+    ("key", "name"),
+    [*product(["learned"], ["kernel_", "incoherence_"]), *product(["classes", "seen_classes"], ["dtype", "values"])],
 )
 def test_a_header_without_a_nested_key(saved, key, name):
     rewrite(saved, lambda header: header[key].pop(name))

@@ -42,7 +42,8 @@ def test_calibration_option_replaces_the_models_constant(case):
     expected = (model.compatibility(X) - 0.7 * seen).max(axis=1)
     assert_close([row["top"][0]["score"] for row in answer["predictions"]], expected, SUMS.single)
     alone = client.post(
-        "/predict", json={"rows": values(X).tolist(), "calibration": 0.7, "candidates": list(map(str, model.seen_classes_))}
+        "/predict",
+        json={"rows": values(X).tolist(), "calibration": 0.7, "candidates": list(map(str, model.seen_classes_))},
     ).json()
     assert alone["calibration"] == 0  # among seen classes alone nothing is subtracted
 

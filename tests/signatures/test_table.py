@@ -410,7 +410,7 @@ def test_a_model_keeps_the_spelling_of_its_labels_and_finds_the_other(model):
     other = [WHOLE, WHOLE, "tea", "tea"]
     assert model.score(X, other, candidates=other[1:3]) == model.score(X, y, candidates=y[1:3])
     assert model.predict(X[:1], TABLE, [f"{APART}s"]).tolist() == [f"{WHOLE}s"]
-    assert model.fit(X, [APART, WHOLE, "tea", "tea"], TABLE).classes_.tolist() == [WHOLE, "tea"]
+    assert model.fit(X, [APART, WHOLE, "tea", "tea"], TABLE).seen_classes_.tolist() == [WHOLE, "tea"]
 
 
 def test_later_pieces_and_examples_are_of_the_classes_that_are_there():

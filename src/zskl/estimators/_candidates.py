@@ -211,11 +211,11 @@ def to_probabilities(scores: Array, temperature: float) -> Array:
     found = softmax(scores / temperature)
     xp = namespace(found)
     best, largest = xp.argmax(scores, axis=1), xp.argmax(found, axis=1)
-    # Scores that differ by less than exp can tell have equal probabilities: the answer of `predict` gets the next number.
-    tied = xp.nonzero(best != largest)[0]
-    if tied.shape[0]:
-        most = found[tied, largest[tied]]
-        found[tied, best[tied]] = xp.nextafter(most, 2 * xp.ones_like(most))
+    tied = np.flatnonzero(to_numpy(best != largest))
+    if len(tied):
+        # exp makes numbers equal that differ by less than it can tell: the answer of `predict` gets the next one above.
+        rows = convert_like(tied, found, "int64")
+        found[rows, best[rows]] = found[rows, largest[rows]] * (1 + xp.finfo(found.dtype).eps)
     return found
 
 

@@ -22,7 +22,13 @@ from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
 from zskl.estimators import _candidates, _inputs, explanation, model_file
-from zskl.estimators._candidates import CandidateScorer, Question, UncalibratedWarning, match_label_dtype, to_probabilities
+from zskl.estimators._candidates import (
+    CandidateScorer,
+    Question,
+    UncalibratedWarning,
+    match_label_dtype,
+    to_probabilities,
+)
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.explanation import Explainer, Explanation, ScoreParts, explain_rows, get_score_parts
 from zskl.estimators.search_vectors import ProjectedRows, project_rows

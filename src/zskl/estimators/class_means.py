@@ -33,7 +33,7 @@ from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
+from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
 from zskl.estimators._class_means_adapt import (
     AdaptationSettings,

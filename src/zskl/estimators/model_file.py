@@ -95,7 +95,10 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         raise ValueError(f"{len(names)} attribute names for {sizes['p']} attributes")
     table = SignatureTable(labels, matrix, names)
     if old:
-        if seen.tolist() != sorted(set(table.classes[: len(seen)].tolist())) or classes.tolist() != table.classes.tolist():
+        if (
+            seen.tolist() != sorted(set(table.classes[: len(seen)].tolist()))
+            or classes.tolist() != table.classes.tolist()
+        ):
             raise ValueError("the classes and candidates are not those of the signature table, in its order")
         classes = np.unique(classes)
         table = table.select(classes)
