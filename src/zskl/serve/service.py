@@ -44,17 +44,18 @@ def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[schemas
 
 
 def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
-    """The attributes that set the first class apart that is new to the model, in words that are understood."""
+    """The attributes that set a class apart, best one that is new to the model, in words that are understood."""
     seen = set(model.seen_classes_.tolist())
-    label = next((one for one in model.classes_.tolist() if one not in seen), model.classes_[0])
-    values = model.signature_table_.select([label]).matrix.mean(axis=0)
-    above = (values - words.mean) / words.spread
-    phrases: list[str] = []
-    for place in np.argsort(-above, kind="stable").tolist():
-        phrase = words.phrase_for(place)
-        if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
-            phrases.append(phrase)
-    return ", ".join(phrases)
+    for label in sorted(model.classes_.tolist(), key=seen.__contains__):
+        above = (model.signature_table_.select([label]).matrix.mean(axis=0) - words.mean) / words.spread
+        phrases: list[str] = []
+        for place in np.argsort(-above, kind="stable").tolist():
+            phrase = words.phrase_for(place)
+            if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
+                phrases.append(phrase)
+        if phrases:
+            return ", ".join(phrases)
+    return ""
 
 
 def _describe_service_data(rows: LoadedRows) -> schemas.LoadedData:
