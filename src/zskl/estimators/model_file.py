@@ -31,6 +31,7 @@ FORMAT = "zskl-model"
 VERSION = 3  # 1 knows no class means and no committee; up to 2, seen classes come first among the candidates
 _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
+ENCODED = "encoded_examples"
 MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
@@ -69,9 +70,11 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     reasons = {name: getattr(model, f"{name}_").reason for name in SCALED}
     if any(reasons.values()):
         header["scaling_reasons"] = reasons
-    for name in ("preparation", "backbone"):
+    for name in ("preparation", "backbone", "encoder"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
+    if "encoder" in header:
+        arrays[ENCODED] = np.asarray(model.encoded_examples_)
     return header, arrays
 
 
@@ -137,6 +140,9 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
             raise ValueError(f"a {name} of type {type(text).__name__}")
         if text is not None:
             fitted[f"{name}_"] = text
+    if header.get("encoder") is not None:  # of a model whose rows are texts or pictures
+        fitted["encoder_"] = dict(header["encoder"])
+        fitted["encoded_examples_"] = _read_model_array(arrays, ENCODED, ("?", "d"), sizes)
     for name, shape in model.LEARNED.items():
         if shape:
             fitted[name] = _read_model_array(arrays, f"learned.{name}", shape, sizes)
