@@ -98,8 +98,11 @@ class DrawnModels:
             labels = self.shared.y[self.rows]
             found = []
             for held in draw_classes(together.C, HELD_SHARE):
-                theirs = self.rows[np.isin(labels, base.classes_[held])]
-                X, codes = take_fold_rows(self.shared.X, theirs), np.searchsorted(base.classes_, self.shared.y[theirs])
+                theirs = self.rows[np.isin(labels, base.seen_classes_[held])]
+                X, codes = (
+                    take_fold_rows(self.shared.X, theirs),
+                    np.searchsorted(base.seen_classes_, self.shared.y[theirs]),
+                )
                 found.append(together.apart(held, check_features(base, X, dense_for=None), codes))
             self._apart[scaling] = found
         return self._apart[scaling]
