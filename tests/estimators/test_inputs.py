@@ -800,8 +800,8 @@ def test_sparse_rows_can_be_explained(settings):
     some = texts()
     model = ClassMeansClassifier(**settings).fit(some.X, some.y, some.table)
     scores = model.compatibility(some.X_new)
-    for raw in (False, True):
-        pairs = zip(model.explain(some.X_new, raw=raw), model.explain(dense(some.X_new), raw=raw), strict=True)
+    for by in ("attributes", "scaled"):
+        pairs = zip(model.explain(some.X_new, by=by), model.explain(dense(some.X_new), by=by), strict=True)
         for row, (found, wanted) in enumerate(pairs):
             own = dict(zip(CLASSES, scores[row], strict=True))
             assert found.difference == pytest.approx(own[found.label] - own[found.against], abs=1e-5)

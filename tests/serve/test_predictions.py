@@ -55,7 +55,9 @@ def test_explanations_equal_those_of_the_model(case):
         assert "cannot be explained" in refusal(client.post("/predict", json=body), 422)
         return
     explained(client.post("/predict", json=body), model.explain(X, 2), top=5)
-    explained(client.post("/predict", json={**body, "raw": True}), model.explain(X, 2, raw=True), top=5)
+    for how in ({"raw": True}, {"by": "attributes"}):  # `raw` is how 0.2 said it
+        explained(client.post("/predict", json={**body, **how}), model.explain(X, 2, by="attributes"), top=5)
+    explained(client.post("/predict", json={**body, "by": "scaled"}), model.explain(X, 2, by="scaled"), top=5)
     against = model.candidates_[1]
     named = client.post("/predict", json={**body, "against": str(against), "top": 1})
     explained(named, model.explain(X, 2, against=against), top=1)

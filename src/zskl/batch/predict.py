@@ -221,7 +221,7 @@ def explain_file(
     label: str | None = None,
     against: str | None = None,
     rows: Sequence[range] | None = None,
-    raw: bool = False,
+    by: str | None = None,
 ) -> Iterator[Explained]:
     """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
     table = read_candidates(model, signatures, with_known)
@@ -235,7 +235,7 @@ def explain_file(
         if len(asked):
             X = block_features(model, block)
             X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
-            found = model.explain(X, top, table, names, label=mine, against=theirs, raw=raw)
+            found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]
                 yield Explained("row" if block.ids is None else "id", row, explanation)

@@ -152,13 +152,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_explainable(self) -> None:
         get_score_parts(self)
 
-    def _explainer(self, table: SignatureTable) -> Explainer:
-        """What splits differences of scores between the classes of a table."""
-        return explanation.AttributeExplainer(self, table)
+    @property
+    def _compares_with_classes(self) -> bool:
+        """Whether a class is described by how similar it is to seen classes, so that these can explain a score."""
+        return False
 
-    def _raw_explainer(self, table: SignatureTable) -> Explainer:
-        """The same along attributes as they were written."""
-        return explanation.explain_raw_score_parts(self, table)
+    def _explainer(self, table: SignatureTable, by: str) -> Explainer:
+        """What splits differences of scores between the classes of a table, by attributes in one of two forms."""
+        kind = explanation.AttributeExplainer if by == explanation.ATTRIBUTES else explanation.ScaledExplainer
+        return kind(self, table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -330,6 +332,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.SPARSE
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What `explain` has prepared is large, and quickly made again.
+        return {name: value for name, value in super().__getstate__().items() if name != "_explainers"}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         chosen = "; ".join(self._tell_automatic())
@@ -678,14 +684,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label: Any = None,
         against: Any = None,
         calibrated: bool = True,
-        raw: bool = False,
+        by: str | None = None,
+        raw: bool | None = None,
     ) -> list[Explanation]:
         """
         Say which attributes speak for the class of each row and against another class, and how much.
 
-        The contributions of all attributes add up to the difference of the two raw scores. Class means with a Gaussian
-        kernel have contributions of seen classes instead, and name what training rows, examples, unlabelled rows and
-        crowding add (`terms`). Methods whose scores do not split raise a ValueError.
+        The contributions of all attributes add up to the difference of the two raw scores. Class means also name what
+        training rows, examples, unlabelled rows and crowding add (`terms`). Methods whose scores do not split raise a
+        ValueError. A model prepares its candidates with the first row, so further calls are quick.
 
         Parameters
         ----------
@@ -703,10 +710,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The class to compare it with; None takes the best of the others.
         calibrated : bool, default=True
             Whether the answer is calibrated, as in `predict`.
-        raw : bool, default=False
-            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
-            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
-            Class means with a Gaussian kernel have contributions of attributes, too.
+        by : {"attributes", "classes", "scaled"}, default=None
+            What contributions are of. "attributes" are those that you wrote: one in which the two classes agree adds
+            nothing. "scaled" are the same as the model scales them. "classes" are seen classes, for class means. None
+            takes "attributes"; of class means whose columns have no names, as those of vectors of sentences, "classes".
+        raw : bool, default=None
+            Deprecated, goes with 0.4: True is by="attributes".
 
         Returns
         -------
@@ -722,7 +731,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> explanation.label, explanation.against, explanation.top[0][0]
         ('bee', 'ant', 'attribute 1')
         """
-        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
+        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, by, raw)
 
     def attribute_space(self, X: Array) -> Array:
         """

@@ -55,7 +55,6 @@ from zskl.estimators._class_means_fit import (
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
-from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.strength import find_weak_descriptions
@@ -949,11 +948,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _check_explainable(self) -> None:
         """Class means always are."""
 
-    def _explainer(self, table: SignatureTable) -> scoring.ExplainedScores:
-        return scoring.ExplainedScores(self, table)
+    @property
+    def _compares_with_classes(self) -> bool:
+        return bool(self.prior_ != "cosine")
 
-    def _raw_explainer(self, table: SignatureTable) -> RawAttributeExplainer:
-        return scoring.explain_raw_attributes(self, table)
+    def _explainer(self, table: SignatureTable, by: str) -> scoring.ExplainedScores:
+        return scoring.ExplainedScores(self, table, by)
 
     # Teaching: examples and unlabelled rows give a new model, this one never changes
 

@@ -10,7 +10,7 @@ import copy
 import logging
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from zskl.estimators._candidates import CandidateScorer, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.explanation import RowExplainer
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
@@ -30,6 +31,7 @@ from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
 
 CACHED_PANELS = 16  # sets of candidates whose panel is kept for the next request
+CACHED_EXPLAINERS = 4  # the same of what explains, which takes more memory
 EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
 UNTAUGHT = TeachingState()
 Attributes = Mapping[str, float]
@@ -103,6 +105,7 @@ class ClassSnapshot:
         self.panel = lru_cache(CACHED_PANELS)(
             partial(_make_class_panel, self.model, self.table, self.kinds, self._names)
         )
+        self.explainer = lru_cache(CACHED_EXPLAINERS)(partial(_make_explainer, self.panel))
         # now, so that no request waits for it
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
@@ -165,6 +168,12 @@ def _make_class_panel(
     if unknown is not None:
         raise unknown_class(unknown, kinds)
     return CandidateScorer(model, table, None if candidates is None else list(candidates))
+
+
+def _make_explainer(
+    panel: Callable[[tuple[str, ...] | None], CandidateScorer], candidates: tuple[str, ...] | None, by: str | None
+) -> RowExplainer:
+    return RowExplainer(panel(candidates), by)
 
 
 class ClassRegistry:
