@@ -210,7 +210,7 @@ def test_rows_and_descriptions_in_other_places_are_brought_together(toy):
         toy.X, toy.y, dict(zip(toy.table.index, table, strict=True))
     )
     unit = [row / np.linalg.norm(row) for row in model.class_means_]
-    seen = [table[list(toy.table.index).index(label)] for label in model.classes_]
+    seen = [table[list(toy.table.index).index(label)] for label in model.seen_classes_]
     expected = np.mean(unit, axis=0) - np.mean([row / np.linalg.norm(row) for row in seen], axis=0)
     assert_close(model._row_offset(np.empty(0)), expected, SOLUTION.single)
     assert ClassMeansClassifier().fit(toy.X, toy.y, toy.table)._row_offset(np.empty(0)) is None

@@ -85,7 +85,7 @@ def test_calibration_can_be_part_of_the_map(toy):
     maps = model.ranking_map()
     scores = maps.samples(toy.X) @ maps.classes(calibrated=True).T
     assert maps.labels()[scores.argmax(axis=1)].tolist() == model.predict(toy.X).tolist()
-    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.classes_)
+    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.seen_classes_)
     assert_close(scores, told, SUMS.single)
 
 
@@ -103,7 +103,7 @@ def slow_row(model, x):
 
 def slow_mean(model, y, own):
     """m of a scaled signature, and of what the prior expects: (y as a feature) − centre, or None."""
-    seen = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
+    seen = model.signature_scaling_.apply(model.signature_table_.select(model.seen_classes_).matrix)
     mean = np.zeros(len(model.center_))
     if model.prior_ != "cosine":
         for one, weights in zip(seen, model.regression_.astype(float), strict=True):
@@ -119,10 +119,10 @@ def slow_own(model, row):
 def slow_terms(model, x, label, row):
     """What each source of rows adds to score(x, label) beyond the description, and crowding, obvious and slow."""
     unit_row, y = slow_row(model, x), model.signature_scaling_.apply(row[None])[0]
-    seen = model.signature_table_.select(model.classes_)
+    seen = model.signature_table_.select(model.seen_classes_)
     mean = slow_mean(model, y, slow_own(model, row))
     described = mean / np.linalg.norm(mean)
-    known, adapted = label in model.classes_, label in model.adapted_classes_
+    known, adapted = label in model.seen_classes_, label in model.adapted_classes_
     examples = [k for k, name in enumerate(model.example_classes_) if name == label]
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
@@ -134,7 +134,7 @@ def slow_terms(model, x, label, row):
         weight, described = 0.0, np.zeros_like(described)
     rows = {}
     if known:
-        rows["training rows"] = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
+        rows["training rows"] = model.class_sums_[model.seen_classes_.tolist().index(label)].astype(float)
     if examples:
         counted = {1.0: 1.0, -1.0: -0.35 / max(1, len(examples) - len(given))}
         rows["examples"] = sum(counted[model.example_weights_[k]] * model.examples_[k].astype(float) for k in examples)
@@ -222,7 +222,7 @@ def test_parts_of_attributes_match_a_slow_walk(toy, sort):
 )
 def test_parts_of_scaled_attributes_and_of_classes_match_a_slow_walk(toy, sort):
     model = SORTS[sort](toy)
-    x, seen = toy.X_new[0], model.signature_table_.select(model.classes_).matrix
+    x, seen = toy.X_new[0], model.signature_table_.select(model.seen_classes_).matrix
     unit_row, seen = slow_row(model, x), model.signature_scaling_.apply(seen)
     regression, whiten = model.regression_.astype(float), model.whitening_.astype(float)
     (one,) = model.explain(x[None], label="emu", against="ant", by="scaled")

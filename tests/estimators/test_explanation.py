@@ -248,7 +248,7 @@ def test_the_refusal_names_all_methods_that_can():
         ({"candidates": ["cat"]}, "the only candidate is 'cat': an explanation compares two classes"),
         (
             {"label": "cow"},
-            "label 'cow' is not among the candidates: expected one of 'ant', 'cat', 'dog', 'emu', 'bee'",
+            "label 'cow' is not among the candidates: expected one of 'ant', 'bee', 'cat', 'dog', 'emu'",
         ),
         ({"against": 3}, "against 3 is not among the candidates"),
         ({"label": "cat", "candidates": ["emu", "bee"]}, "label 'cat' is not among the candidates"),

@@ -175,7 +175,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Integers if the labels of the model are integers and all these names are whole numbers."""
-    if label_kind(model.classes_, "the model") == "integer":
+    if label_kind(model.seen_classes_, "the model") == "integer":
         return tables.to_label_type(names)
     return np.array(names, dtype=object)
 

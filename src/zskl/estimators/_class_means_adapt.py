@@ -68,7 +68,7 @@ def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyAr
     labels: NumPyArray = tables.to_labels(y, "y", model.candidates_.tolist())
     if len(labels) != n:
         raise ValueError(f"X has {n} rows but y has {len(labels)} labels: expected one label for each row")
-    mine, theirs = label_kind(model.classes_, "y"), label_kind(labels, "y")
+    mine, theirs = label_kind(model.seen_classes_, "y"), label_kind(labels, "y")
     if mine != theirs:
         raise ValueError(
             f"y names classes by {theirs}s such as {list_values(labels)}, the model by {mine}s: use its type"
@@ -134,7 +134,7 @@ def add_classes(
     if fresh:
         log.info("no description of %s: known by examples alone", list_values(fresh))
         rows = np.repeat(mean_signature(model)[None], len(fresh), axis=0)
-        names = match_label_dtype(model.classes_, tables.to_labels(fresh, "y"))
+        names = match_label_dtype(model.seen_classes_, tables.to_labels(fresh, "y"))
         table = join_tables(table, SignatureTable(names, rows, table.names))
     return table, [*undescribed, *fresh]
 
@@ -153,9 +153,9 @@ def refuse_near_names(fresh: list[Any], known: list[Any]) -> None:
 
 def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
     """(p,) of the seen classes: what stands for the signature of a class that has none; 0 if no class is seen."""
-    if not len(model.classes_):
+    if not len(model.seen_classes_):
         return np.zeros(model.signature_table_.matrix.shape[1])
-    return np.asarray(model.signature_table_.select(model.classes_).matrix.mean(axis=0))
+    return np.asarray(model.signature_table_.select(model.seen_classes_).matrix.mean(axis=0))
 
 
 def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
@@ -339,7 +339,7 @@ class AdaptationResult:
 
 def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
     """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
-    seen = set(model.classes_.tolist())
+    seen = set(model.seen_classes_.tolist())
     names: Any = candidates
     if candidates is None or isinstance(candidates, str):
         check_option("candidates", candidates or "unseen", ("unseen", "all"))

@@ -142,7 +142,7 @@ class SearchScores:
                 found[:, C : C + len(owners)] -= s * weights
             found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
         found = model.description_weight_ * products.to_unit_length(found)
-        codes = fitting.signature_codes(model.classes_, question)
+        codes = fitting.signature_codes(model.seen_classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = np.linalg.norm(at.sums, axis=1) / at.lengths
         found[seen, codes[seen]] += scale[codes[seen]]
@@ -212,8 +212,8 @@ SAME = 1e-11  # ‖y − y′‖² / ‖y′‖² up to which two signatures are
 def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: float) -> Callable[[Array], Array]:
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
-    seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[fitting.find_class_codes(model.classes_, seen.labels)]
+    seen = model.signature_table_.select(model.seen_classes_)
+    sums = model.class_sums_[fitting.find_class_codes(model.seen_classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -245,7 +245,7 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
             "a model that was taught by examples or adapted to unlabelled rows cannot be exported with signatures as "
             f"an input, because it tells classes by their names (fixed classes only): {advice}"
         )
-    table, seen = model.signature_table_, model.signature_table_.select(model.classes_)
+    table, seen = model.signature_table_, model.signature_table_.select(model.seen_classes_)
     same = to_numpy(_match_signatures(table.matrix.astype(np.float32), seen.matrix.astype(np.float32)))
     clash = same & (table.labels[:, None] != seen.labels[None, :])
     if clash.any():
@@ -290,7 +290,7 @@ class ExplainedScores:
         crowded = model._crowding_of(self._directions)
         self._crowded = None if crowded is None else to_numpy(crowded)
         self._labels, self._scale = table.labels.tolist(), scale[:, 0]
-        self._training_rows = dict(zip(model.classes_.tolist(), model.class_rows_.tolist(), strict=True))
+        self._training_rows = dict(zip(model.seen_classes_.tolist(), model.class_rows_.tolist(), strict=True))
         sums = model._sums_by_source(question)
         lengths = {name: np.linalg.norm(one, axis=1) for name, one in sums.items()}
         every = sum(lengths.values(), start=np.zeros(len(whole)))
@@ -299,8 +299,8 @@ class ExplainedScores:
         self._sources = {
             name: scale * one - self._spared[name][:, None] * self._described for name, one in sums.items()
         }
-        seen = model.signature_table_.select(model.classes_)
-        codes = fitting.find_class_codes(model.classes_, seen.labels)
+        seen = model.signature_table_.select(model.seen_classes_)
+        codes = fitting.find_class_codes(model.seen_classes_, seen.labels)
         Y = to_numpy(question.Y)
         self._seen: Floats = model.signature_scaling_.apply(seen.matrix)  # (R, p)
         self._kernel = SignatureKernel(model.kernel, model.width_)
@@ -310,7 +310,7 @@ class ExplainedScores:
         self._own = None if question.shared is None else to_numpy(question.shared) - model.signature_center_
         if by == explanation.CLASSES:
             similar = to_numpy(self._kernel(Y, self._seen))
-            self.names = tuple(map(str, model.classes_.tolist()))
+            self.names = tuple(map(str, model.seen_classes_.tolist()))
             self._similar = similar
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.

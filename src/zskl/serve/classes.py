@@ -42,9 +42,9 @@ def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     """The model with its classes named by text, so that a class "seven" can stand beside the classes 0 to 9."""
     named = copy.copy(model)
     table = model.signature_table_
-    named.classes_, named.candidates_ = (
-        _convert_classes_to_text(model.classes_),
-        _convert_classes_to_text(model.candidates_),
+    # Their order stays: learned arrays have it, and people expect 2 before 10.
+    named.classes_, named.seen_classes_ = (
+        _convert_classes_to_text(classes) for classes in (model.classes_, model.seen_classes_)
     )
     for name in model.LABELLED:
         setattr(named, name, [str(label) for label in getattr(model, name)])
@@ -91,13 +91,13 @@ class ClassSnapshot:
         taught: TeachingState = UNTAUGHT,
     ) -> None:
         self.added, self.version, self.taught = added, version, taught
-        seen = set(model.classes_.tolist())
-        self.kinds: dict[str, Kind] = {
-            name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()
-        }
+        seen = set(model.seen_classes_.tolist())
+        # Kinds stay together wherever classes are listed: seen ones, unseen ones, then those that people add.
+        self.kinds: dict[str, Kind] = dict.fromkeys(model.seen_classes_.tolist(), "seen")
+        self.kinds |= dict.fromkeys([name for name in model.classes_.tolist() if name not in seen], "unseen")
+        known = model.signature_table_.select(list(self.kinds))
         self.kinds |= dict.fromkeys(added, "added")
         self._names = {normalise_name(name): name for name in self.kinds}
-        known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = teach_model(drop_feature_names(model), self.table, taught)
@@ -318,7 +318,7 @@ class ClassRegistry:
         found = {}
         try:
             check_teaching_fits(self.model, file.taught)
-            own = set(self.model.candidates_.tolist())
+            own = set(self.model.classes_.tolist())
             for name, attributes in file.classes.items():
                 version = file.versions[name]
                 if name in known and known[name].version == version:
