@@ -24,10 +24,11 @@ from zskl.signatures.table import CLASS_COLUMN
 Vector: TypeAlias = NDArray[np.float64]
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
-_HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Where "GrizzlyBear", "Area51Site" and "HTTPServer" have a new word, and "3D" has none
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What headings call classes and their descriptions
 _NAMES = (CLASS_COLUMN, "classes", "class_name", "label", "labels", "name", "names", "species")
-_DESCRIPTIONS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
+DESCRIPTION_COLUMNS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
@@ -138,7 +139,7 @@ def read_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[st
     separator = next((letter for letter in first if letter in ",;\t"), ",")
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
     first, second, *_ = [cell.lower() for cell in rows[0]] + ["", ""] if rows else ("", "")
-    if first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS):
+    if first == CLASS_COLUMN or (first in _NAMES and second in DESCRIPTION_COLUMNS):
         rows = rows[1:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):
