@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
 # Panels of `--help`. The first has no name here: it holds the five options of a command that are used most.
 MORE, FILES, MACHINE, ALWAYS = "More options", "How files are found and read", "Where it runs", "In every command"
+TEXTS = "Where rows are texts"
 MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
 
 
