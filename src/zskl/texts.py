@@ -126,9 +126,11 @@ class TextClassifier(EncodedClassifier):
     fit_ : str
         What `fit` did, in words.
     classes_ : ndarray
-        The classes.
+        All classes, sorted: what `predict` chooses from, and the columns of probabilities.
+    seen_classes_ : ndarray
+        The classes with training rows, sorted.
     candidates_ : ndarray
-        The classes that `predict` chooses from.
+        The same as `classes_`.
 
     See Also
     --------
@@ -358,12 +360,6 @@ def remember_encoder(model: ZeroShotClassifier, source: Mapping[str, Any], X: An
         "example_classes": np.asarray(y)[rows].tolist(),
     }
     model.encoded_examples_ = np.asarray(X[rows], dtype=np.float16)
-
-
-def open_encoded(model: ZeroShotClassifier) -> TextClassifier | None:
-    """A model from a file as a classifier of texts; None if its rows are none."""
-    record: Mapping[str, Any] = getattr(model, "encoder_", None) or {}
-    return TextClassifier._from_model(model) if record.get("kind") == TextClassifier.kind else None
 
 
 def check_texts(X: Any) -> list[str]:

@@ -17,13 +17,13 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl import engines, export, methods, texts
+from zskl import engines, export, methods
 from zskl._arrays import stack_rows, to_numpy
 from zskl._files import find_leftovers, replace_file
 from zskl.datasets import tables
@@ -38,9 +38,11 @@ from zskl.experiments.sweep import Failure
 from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.signatures.words import read_names
-from zskl.texts import TextExplanation
 
 ARRAYS = (".npy", ".npz", ".mat")  # hold vectors, also for a model that takes texts
+if TYPE_CHECKING:
+    from zskl.texts import TextClassifier, TextExplanation
+
 PathLike = str | os.PathLike[str]
 Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
 Scores: TypeAlias = NDArray[np.floating[Any]]
@@ -134,7 +136,7 @@ def open_for_model(
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
-    encoded = texts.open_encoded(model)
+    encoded = open_encoded(model)
     if encoded is not None and not str(path).lower().endswith(ARRAYS):
         head = tables.read_header(path)
         wanted = encoded.column_ if encoded.column_ in head.fields else None
@@ -153,6 +155,15 @@ def open_for_model(
     return source
 
 
+def open_encoded(model: ZeroShotClassifier) -> TextClassifier | None:
+    """A model from a file as a classifier of texts; None if its rows are none."""
+    if (getattr(model, "encoder_", None) or {}).get("kind") != "texts":
+        return None
+    from zskl.texts import TextClassifier  # which imports what few models need
+
+    return TextClassifier._from_model(model)
+
+
 def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
@@ -163,7 +174,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     known = model.signature_table_
     if path is None:
         return known
-    encoded = texts.open_encoded(model)
+    encoded = open_encoded(model)
     if encoded is None:
         frame = tables.read_signatures(path, known=model.attribute_names_)
     else:
@@ -190,7 +201,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Integers if the labels of the model are integers and all these names are whole numbers."""
-    if label_kind(model.classes_, "the model") == "integer":
+    if label_kind(model.seen_classes_, "the model") == "integer":
         return tables.to_label_type(names)
     return np.array(names, dtype=object)
 
@@ -214,7 +225,7 @@ class Explained:
     def lines(self) -> Iterator[list[object]]:
         """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
         one = self.explanation
-        if isinstance(one, TextExplanation):
+        if not isinstance(one, Explanation):
             told = [self.row, one.label, one.against, _format_number(one.difference), "", ""]
             for rank, (word, fall) in enumerate(one.words, start=1):
                 yield [*told, rank, word, _format_number(fall), "", ""]
@@ -243,14 +254,14 @@ def explain_file(
     label: str | None = None,
     against: str | None = None,
     rows: Sequence[range] | None = None,
-    raw: bool = False,
+    by: str | None = None,
 ) -> Iterator[Explained]:
     """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
     table = read_candidates(model, signatures, with_known)
     names = None if candidates is None else to_model_labels(model, candidates)
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
     end = None if rows is None else max(some.stop for some in rows)
-    done, encoded = 0, texts.open_encoded(model)
+    done, encoded = 0, open_encoded(model)
     for block in open_for_model(model, features).blocks():
         numbers = np.arange(done, done + len(block.X))
         asked = np.flatnonzero([rows is None or any(number in some for some in rows) for number in numbers.tolist()])
@@ -262,7 +273,7 @@ def explain_file(
                 some = [block.texts[place] for place in asked.tolist()]
                 found = encoded._explain_encoded(some, np.asarray(X), top, table, names, mine, theirs)
             else:
-                found = model.explain(X, top, table, names, label=mine, against=theirs, raw=raw)
+                found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]
                 yield Explained("row" if block.ids is None else "id", row, explanation)

@@ -34,10 +34,7 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures import sentences
-from zskl.signatures.sentences import SHORT_NAME
 from zskl.signatures.table import CLASS_COLUMN, Numbering
-from zskl.signatures.words import read_names
 from zskl.version import __version__
 
 PathLike = str | os.PathLike[str]
@@ -169,32 +166,35 @@ class TextSource:
 
     def __init__(self, encoder: str, template: str | Sequence[str] | None, column: str) -> None:
         self.name, self.template, self.column = encoder, template, column
+        from zskl.signatures import sentences
+
+        self._sentences = sentences  # imported where it is needed, with what it imports
         self.encoder = sentences.load_encoder(encoder)
         self._first: list[str] = []  # texts, to take examples from
 
     def describe(self, given: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
         """The class table, and what it was made from."""
-        texts = sentences.make_class_texts(given, self.template)
+        texts = self._sentences.make_class_texts(given, self.template)
         told = {
-            "encoder": sentences.encoder_identity(self.name) or self.name,
+            "encoder": self._sentences.encoder_identity(self.name) or self.name,
             "templates": list(texts.templates),
             "texts": {str(label): rows for label, rows in texts.by_class().items()},
         }
-        return sentences.encode_class_texts(texts, self.encoder), told
+        return self._sentences.encode_class_texts(texts, self.encoder), told
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        sentences.warn_if_foreign(self.encoder, texts)
+        self._sentences.warn_if_foreign(self.encoder, texts)
         self._first += texts[: MOST_TEXTS - len(self._first)]
-        return np.asarray(sentences.encode_texts(self.encoder, texts), np.float32)
+        return np.asarray(self._sentences.encode_texts(self.encoder, texts), np.float32)
 
     def record(self, training: NDArray[np.int64], codes: NDArray[np.int64]) -> dict[str, Any]:
         """What the manifest says: how to encode new rows, and some training rows to show in explanations."""
         some = training[training < len(self._first)]
-        chosen = some[sentences.choose_examples(codes[some], EXAMPLES)]
+        chosen = some[self._sentences.choose_examples(codes[some], EXAMPLES)]
         return {
             "encoder": self.name,
-            "identity": sentences.encoder_identity(self.name),
-            "probe": sentences.encode_probe(self.encoder).tolist(),
+            "identity": self._sentences.encoder_identity(self.name),
+            "probe": self._sentences.encode_probe(self.encoder).tolist(),
             "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "column": self.column,
             "example_rows": chosen.tolist(),
@@ -414,7 +414,7 @@ def make(
     encoding: str = tables.ENCODING,
     decimal: str = tables.DECIMAL,
     text_column: str | None = None,
-    encoder: str = SHORT_NAME,
+    encoder: str = "minilm",
     template: str | Sequence[str] | None = None,
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
@@ -494,6 +494,9 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
+    from zskl.signatures.sentences import read_texts
+    from zskl.signatures.words import read_names
+
     split.check_seed(seed)
     out = Path(out)
     _check_folder_paths(out, features, labels, signatures)
@@ -510,7 +513,7 @@ def make(
     if text_column is None:
         table = tables.read_signatures(signatures, column, keep_columns)
         _check_folder_columns(table, head, keep_columns, features, signatures)
-        texts = sentences.read_texts(signatures)  # if the table was made from texts
+        texts = read_texts(signatures)  # if the table was made from texts
     else:
         if missing is not None or categories is not None:
             raise ValueError("missing and categories are for tables of numbers: leave them out where rows are texts")
