@@ -13,8 +13,9 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import list_values
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import explanation
+from zskl.estimators._blocks import scale_block_combinations, scale_combinations, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
-from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening, scale_to_unit_length
+from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening
 from zskl.estimators.explanation import RawAttributeExplainer, RawValues, Split, best_signature_rows, read_only
 from zskl.estimators.kernel_classifier import member_batches
 from zskl.estimators.search_vectors import SearchMap
@@ -35,12 +36,15 @@ class ClassMeansQuestion(Question):
 
 
 class BasisProducts:
-    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself."""
+    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself.
+
+    Each block of a basis vector is a direction of its own.
+    """
 
     def __init__(self, whitening: Whitening, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
-        self.gram = basis @ basis.T
-        self.rows = whitening.cosines(rotated, basis)  # (n, B)
+        self.grams = whitening.blocks.grams(basis)
+        self.rows = whitening.cosines(rotated, basis)  # (n, b·B)
         self._whitening = whitening
 
     @cached_property
@@ -49,10 +53,8 @@ class BasisProducts:
         return convert_like(at.cosines(at.cache.rotated_kept_rows(at.space), self.basis), self.rows)
 
     def to_unit_length(self, coefficients: Floats) -> Floats:
-        """(c, B) → (c, B): combinations of unit length; those of no length stay."""
-        squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
-        length = np.sqrt(np.maximum(squares, 0.0))
-        return coefficients / np.where(length > 0, length, 1.0)
+        """(c, b·B) → (c, b·B): combinations of unit length; those of no length stay."""
+        return scale_combinations(coefficients, self.grams)
 
 
 @dataclass(eq=False)
@@ -72,10 +74,10 @@ class SearchScores:
         at = model._whitening(cache)
         shared = question.shared if isinstance(question, ClassMeansQuestion) else None
         products = self._find_products(at, X, None if shared is None else to_numpy(shared))
-        width = cache.width(model.kernel, float(model.bandwidth))
-        key = model.prior_, model.kernel, width, float(model.noise), float(model.description_weight_)
+        kernel = cache.kernel(model.kernel, float(model.bandwidth), model._tables())
+        key = model.prior_, kernel, float(model.noise), float(model.description_weight_)
         if key not in self._scored:
-            found = self._coefficients(model, question, at, SignatureKernel(model.kernel, width), products)
+            found = self._coefficients(model, question, at, kernel, products)
             directions = convert_like(found.T, products.rows)
             self._scored = {key: (directions, products.rows @ directions, {})}
         directions, cosines, by_share = self._scored[key]
@@ -118,27 +120,29 @@ class SearchScores:
         kernel: SignatureKernel,
         products: BasisProducts,
     ) -> Floats:
-        """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""
-        owners, C = at.cache.owners, len(at.means)
-        found = np.zeros((question.Y.shape[0], len(products.basis)))
+        """(rows, b·B) the candidates' directions as combinations of the blocks of M̃, Y° and y°."""
+        owners, C, blocks = at.cache.owners, len(at.means), at.blocks
+        found = np.zeros((question.Y.shape[0], len(blocks), len(products.basis)))
         if model.prior_ != "cosine":
             weights = self._kernel_weights(question.Y, at.cache, kernel, float(model.noise))  # (rows, R)
-            weighted = weights / at.lengths[owners]
-            if len(owners) == C:  # a signature for each class, in the order of classes
-                found[:, owners] = weighted
-            else:
-                np.add.at(found.T, owners, weighted.T)
+            for k, share in enumerate(blocks.shares.tolist()):
+                weighted = weights / (at.lengths[owners, k] / share)
+                if len(owners) == C:  # a signature for each class, in the order of classes
+                    found[:, k, owners] = weighted
+                else:
+                    np.add.at(found[:, k].T, owners, weighted.T)
         if model.prior_ != "zero":
             s = at.slope if model.prior_ == "identity" else 1.0
             if model.prior_ == "identity":
-                found[:, C : C + len(owners)] -= s * weights
-            found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
-        found = model.description_weight_ * products.to_unit_length(found)
+                found[:, :, C : C + len(owners)] -= s * weights[:, None]
+            found[np.arange(len(found)), :, C + len(owners) + np.arange(len(found))] += s
+        described = scale_block_combinations(found.reshape(len(found), -1), products.grams, blocks.shares)
+        found = model.description_weight_ * described.reshape(found.shape)
         codes = fitting.signature_codes(model.classes_, question)
         seen = np.flatnonzero(codes >= 0)
-        scale = np.linalg.norm(at.sums, axis=1) / at.lengths
-        found[seen, codes[seen]] += scale[codes[seen]]
-        return products.to_unit_length(found)
+        scale = blocks.block_lengths(at.sums) / at.lengths  # (C, b)
+        found[seen, :, codes[seen]] += scale[codes[seen]]
+        return products.to_unit_length(found.reshape(len(found), -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,11 +217,11 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     weights = unseen_weight + (float(model.description_weight_) - unseen_weight) * known
     rows = (match / xp.maximum(found, xp.ones_like(found))) @ convert_like(sums, Y)
     means = model._predict_means(model.signature_scaling_.apply(Y), model._scale_as_features(Y))
-    directions = scale_to_unit_length(weights * scale_to_unit_length(means) + rows)
+    directions = scale_to_unit_length(weights * model._blocks().to_unit_length(means) + rows)
     crowded = model._crowding_of(directions)
 
     def answer(X: Array) -> Array:
-        scores = model._row_directions(X) @ directions.T
+        scores: Array = model._row_directions(X) @ directions.T
         return scores if crowded is None else scores - crowded
 
     return answer
@@ -289,7 +293,7 @@ class ExplainedScores:
                 pairs.append((to_numpy(question.Y), Y.T @ regression))
             pairs += [] if own is None else [own]
         else:
-            similar = to_numpy(SignatureKernel(model.kernel, model.width_)(question.Y, Y))
+            similar = to_numpy(model._signature_kernel()(question.Y, Y))
             codes = fitting.find_class_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
@@ -299,7 +303,7 @@ class ExplainedScores:
             self.values = self.without_placeholders(most_similar)
             pairs.append((similar, regression))
             if own is not None:
-                self._terms = {PRIOR: factor * np.asarray(fitting.whiten(own[0], own[1])), **self._terms}
+                self._terms = {PRIOR: factor * np.asarray(own[0] @ own[1]), **self._terms}
         # (rows, k) and (k, d), or (d, 1) if it is diagonal, whose products add up to w/(‖m‖‖v‖) · m(y)
         self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
 
