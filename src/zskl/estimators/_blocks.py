@@ -8,7 +8,7 @@ cosines, and nothing behind it needs to know of blocks. A single block is the us
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -80,6 +80,10 @@ class Blocks:
     def block_lengths(self, rows: NumPyArray) -> Floats:
         """(n, b) of the blocks of rows (n, d)."""
         return np.stack([np.linalg.norm(part, axis=-1) for part in self.split(rows)], axis=-1)
+
+    def weighed(self, weights: Any, parameter: str) -> Blocks:
+        """The same blocks with other weights."""
+        return replace(self, weights=_read_weights(weights, list(self.names), parameter))
 
     # Combinations of vectors by coefficients, where each block of a vector has a coefficient of its own: (r, b·B)
 

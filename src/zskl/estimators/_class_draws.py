@@ -105,7 +105,8 @@ class ClassDraws:
         if shared:
             np.add.at(fit[0], self.owners, (at.targets * at.own_signatures).sum(axis=1))
             np.add.at(fit[1], self.owners, (at.own_signatures**2).sum(axis=1))
-        lengths = at.blocks.block_lengths(at.sums) / at.blocks.shares
+        shares = at.blocks.shares
+        lengths = at.blocks.block_lengths(at.sums) / np.where(shares > 0, shares, 1.0)
         self._basis = key, _Basis(at, vectors, at.blocks.grams(vectors, small=True), rows, kept, lengths, fit)
         return self._basis[1]
 

@@ -722,7 +722,8 @@ class Whitening:
     @cached_property
     def unit_means(self) -> Floats:
         """(C, d) M̂: the class means, their blocks of the lengths s."""
-        return self.means / self.blocks.spread(self.lengths / self.blocks.shares)
+        unit = self.means / self.blocks.spread(self.lengths)
+        return unit if len(self.blocks) == 1 else unit * self.blocks.spread(self.blocks.shares)
 
     @cached_property
     def lengths(self) -> Floats:

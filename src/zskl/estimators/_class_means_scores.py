@@ -126,7 +126,7 @@ class SearchScores:
         if model.prior_ != "cosine":
             weights = self._kernel_weights(question.Y, at.cache, kernel, float(model.noise))  # (rows, R)
             for k, share in enumerate(blocks.shares.tolist()):
-                weighted = weights / (at.lengths[owners, k] / share)
+                weighted = weights / at.lengths[owners, k] * share
                 if len(owners) == C:  # a signature for each class, in the order of classes
                     found[:, k, owners] = weighted
                 else:

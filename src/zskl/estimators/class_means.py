@@ -833,6 +833,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
             return self.tables_
         return Blocks.single(int(self.signature_table_.matrix.shape[1]))
 
+    def _weigh_tables(self) -> None:
+        """After a search has set other weights."""
+        if len(self.tables_) > 1:
+            self.tables_ = self.tables_.weighed(self.signature_weights, "signature_blocks")
+
     def _spectrum(self) -> Spectrum:
         return Spectrum(self.eigenvalues_, self._blocks())
 
@@ -1487,6 +1492,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         shared = {name: value for name, value in vars(first).items() if name not in own}
         for model in models:
             model.__dict__.update(shared)
+            model._weigh_tables()
             model._settle_prior(first._fit_cache)
         order = sorted(range(len(models)), key=lambda k: models[k]._search_order())
         # Models that differ in crowding alone are scored together.
@@ -1513,4 +1519,4 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _search_order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""
         costly = self.prior_, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *costly, float(self.description_weight_), float(self.crowding_share), float(self.crowding)
+        return *costly, self._tables().weights, float(self.description_weight_), float(self.crowding_share), float(self.crowding)
