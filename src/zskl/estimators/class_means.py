@@ -1519,4 +1519,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _search_order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""
         costly = self.prior_, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *costly, self._tables().weights, float(self.description_weight_), float(self.crowding_share), float(self.crowding)
+        return (
+            *costly,
+            self._tables().weights,
+            float(self.description_weight_),
+            float(self.crowding_share),
+            float(self.crowding),
+        )
