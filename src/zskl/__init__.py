@@ -15,11 +15,14 @@ if TYPE_CHECKING:
         kernels,
         methods,
         metrics,
+        models,
+        pictures,
         plots,
         protocols,
         report,
         selection,
         signatures,
+        texts,
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
@@ -32,10 +35,12 @@ if TYPE_CHECKING:
     from zskl.experiments.compare import compare
     from zskl.experiments.record import Record
     from zskl.experiments.run_folder import collect
-    from zskl.methods import load
+    from zskl.models import load
+    from zskl.pictures import ImageClassifier
     from zskl.pipelines import ZeroShotPipeline, make_pipeline
     from zskl.protocols import Result
     from zskl.signatures.table import SignatureWarning
+    from zskl.texts import TextClassifier, WeakEncoderWarning
     from zskl.training.solver import DivergenceError
 else:
     _MODULES = {
@@ -46,30 +51,36 @@ else:
         "kernels",
         "methods",
         "metrics",
+        "models",
+        "pictures",
         "plots",
         "protocols",
         "report",
         "selection",
         "signatures",
+        "texts",
     }
     _HOMES = {
         "ClassMeansClassifier": "estimators.class_means",
         "Committee": "estimators.committee",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
+        "ImageClassifier": "pictures",
         "NoSignaturesWarning": "estimators._candidates",
         "ProgressBar": "_display",
         "Record": "experiments.record",
         "Result": "protocols",
         "SignatureWarning": "signatures.table",
+        "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
+        "WeakEncoderWarning": "texts",
         "ZeroShotClassifier": "estimators.base",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
         "ZeroShotPipeline": "pipelines",
         "collect": "experiments.run_folder",
         "compare": "experiments.compare",
         "fit_shards": "batch.fit",
-        "load": "methods",
+        "load": "models",
         "make_pipeline": "pipelines",
     }
 
@@ -117,12 +128,15 @@ __all__ = [
     "Committee",
     "Dataset",
     "DivergenceError",
+    "ImageClassifier",
     "NoSignaturesWarning",
     "ProgressBar",
     "Record",
     "Result",
     "SignatureWarning",
+    "TextClassifier",
     "UncalibratedWarning",
+    "WeakEncoderWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",
     "ZeroShotPipeline",
@@ -139,9 +153,12 @@ __all__ = [
     "make_pipeline",
     "methods",
     "metrics",
+    "models",
+    "pictures",
     "plots",
     "protocols",
     "report",
     "selection",
     "signatures",
+    "texts",
 ]

@@ -7,6 +7,7 @@ pipe, such as /dev/stdout, is written to as it is.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import logging
 import os
@@ -22,6 +23,7 @@ from typing import BinaryIO
 
 log = logging.getLogger(__name__)
 PART = ".part"
+BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 LOCKED = (1 << 31) - 2  # on Windows nobody else can read a locked byte, so it is one that no file of ours reaches
 PAUSE = 0.1  # seconds between two tries to get a lock
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -239,3 +241,30 @@ def cache_folder() -> Path:
     usual = user_cache_path("zskl", appauthor=False)
     old = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
     return old if old.is_dir() and not usual.is_dir() else usual
+
+
+def check_encoding(encoding: str) -> None:
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ValueError(
+            f"encoding is {encoding!r}: expected the name of a text encoding, such as 'utf-8', 'cp1252', 'latin-1' or "
+            "'utf-16'"
+        ) from None
+
+
+def plain_encoding(encoding: str) -> str:
+    """The encoding that reads a file with or without the mark that Excel puts before UTF-8."""
+    check_encoding(encoding)
+    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+
+
+def describe_encoding_error(path: object, encoding: str, begin: bytes, error: UnicodeError) -> str:
+    """What is wrong with a text file that begins with these bytes, and how to have it read."""
+    mark = next((name for mark, name in BYTE_ORDER_MARKS.items() if begin.startswith(mark)), "cp1252")
+    often = ", as spreadsheets in Western Europe write" if mark == "cp1252" else ""
+    reason = getattr(error, "reason", None) or str(error)
+    return (
+        f"{path} is not {encoding.upper()} text ({reason}): say how it is written with encoding={mark!r} "
+        f"(--encoding {mark}){often}, or save it as UTF-8"
+    )

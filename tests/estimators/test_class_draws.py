@@ -47,15 +47,21 @@ def make_draws(case, held):
     return model, ClassDraws(model, rows, y[own], [held]), X, y, own, table
 
 
-def slow_scores(model, X, y, own, table, held):
-    """What the other classes say about the held-out ones, in the space of the rows outside validation."""
+def slow_scores(model, X, y, own, table, held, apart=False):
+    """What the other classes say about the held-out ones, in the space of the rows outside validation.
+
+    `apart`, of those of the other classes alone; then their own rows are scored too.
+    """
     scale = unit
     Z = np.array([scale(x) for x in X])
     train, labels = Z[~own], y[~own]
     mu = np.array([train[labels == c].mean(axis=0) for c in range(C)])
-    S = sum(np.outer(z - mu[c], z - mu[c]) for z, c in zip(train, labels, strict=True)) / len(train)
+    mine = ~np.isin(labels, held) if apart else np.ones(len(labels), bool)
+    counted = mine | (model.prior == "cosine")  # which has no space of its own
+    within = [np.outer(z - mu[c], z - mu[c]) for z, c in zip(train[counted], labels[counted], strict=True)]
+    S = sum(within) / len(within)
     level, plain = np.trace(S) / D, model.prior == "cosine"
-    g = np.zeros(D) if plain else mu.mean(axis=0)
+    g = np.zeros(D) if plain else mu[np.unique(labels[counted])].mean(axis=0)
     W = np.eye(D) / np.sqrt(level)
     if not plain:
         W = np.linalg.inv(np.real(sqrtm((1 - model.shrinkage) * S + model.shrinkage * level * np.eye(D))))
@@ -90,7 +96,8 @@ def slow_scores(model, X, y, own, table, held):
     r = np.zeros(len(u))
     if model.crowding:
         r = np.array([np.sort(kept @ one)[-max(1, int(0.1 * len(kept))) :].mean() for one in u])
-    rows = np.array([unit((z - g) @ W) for z in Z[own]])
+    asked = np.r_[Z[own], train[~mine]]
+    rows = np.array([unit((z - g) @ W) for z in asked])
     scores = rows @ np.array(u).T - model.crowding * r
     return np.array([scores[:, owners == c].max(axis=1) for c in range(C)]).T
 
@@ -114,6 +121,25 @@ def test_scores_are_those_of_the_slow_twin(case):
     # A planted fault: the slow twin that knows the rows of the held-out classes gives other scores.
     with pytest.raises(AssertionError):
         assert_close(scores, slow_scores(model, X, y, own, table, np.array([1, 4])), SOLUTION.single)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_draw_apart_never_saw_its_held_out_classes(case):
+    """Their rows have no part in centre and scatter, and are validated on."""
+    held = np.array([1, 4, 6])
+    model, draws, X, y, own, table = make_draws(case, held)
+    theirs = ~own & np.isin(y, held)
+    apart = draws.apart(held, X[theirs], y[theirs])
+    scores, codes, seen = apart.scores(model, 0)
+    np.testing.assert_array_equal(codes, np.r_[y[own], y[theirs]])
+    assert np.flatnonzero(~seen).tolist() == held.tolist()
+    wanted = slow_scores(model, X, y, own, table, held, apart=True)
+    assert_close(scores, wanted, SOLUTION.single)
+    # A planted fault: in the space of all classes the same rows have other scores; plain cosine learns no space.
+    leaking = slow_scores(model, X, y, own, table, held)
+    if case != "cosine":
+        with pytest.raises(AssertionError):
+            assert_close(scores[: len(leaking)], leaking, SOLUTION.single)
 
 
 def test_draws_hold_every_class_out_once_before_one_comes_again():

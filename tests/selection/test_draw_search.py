@@ -5,7 +5,7 @@ import pytest
 
 from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
 from zskl.selection.class_folds import find_shared_validation, prepare_fold_data
-from zskl.selection.draw_search import DrawnModels, _compare_classes, list_neighbours
+from zskl.selection.draw_search import DrawnModels, _compare_classes, _mean_of_known, list_neighbours
 
 DATA = datasets.make_synthetic(n_seen=16, n_unseen=4, noise=0.9)
 TRAINING = (*DATA.samples("trainval"), DATA.signatures)
@@ -96,8 +96,32 @@ def test_a_lead_must_be_beyond_luck():
     gains, doubts = _compare_classes(settings, np.array([default, default + 0.05, lucky]), 0)
     assert gains == pytest.approx([0.0, 0.05, 0.075])
     assert doubts[1] == pytest.approx(0.0, abs=1e-12)
-    assert doubts[2] == pytest.approx((1.5 + 6 / 12) * np.std(lucky - default, ddof=1) / np.sqrt(12))
+    assert doubts[2] == pytest.approx((1 + (20 / 12) ** 2) * np.std(lucky - default, ddof=1) / np.sqrt(12))
     assert gains[2] < doubts[2]
+
+
+def test_a_figure_that_one_kind_of_draw_lacks_is_that_of_the_other():
+    nan = np.nan
+    found = _mean_of_known([np.array([1.0, nan, 3.0, nan]), np.array([2.0, 5.0, nan, nan])])
+    np.testing.assert_array_equal(found, [1.5, 5.0, 3.0, nan])
+
+
+def test_held_out_rows_have_no_part_in_the_space_that_scores_them():
+    """Rows of held-out classes moved far away change the shared space, and not the space of a draw apart."""
+    X, y, table = TRAINING
+    shared = prepare_fold_data(ClassMeansClassifier(), X, y, table)
+    first = DrawnModels(shared).apart("l2")[0]
+    moved = np.array(X, copy=True)
+    out = np.isin(y, np.unique(y)[first.held[0]])
+    moved[out] = moved[out] * np.linspace(-3, 3, X.shape[1]) + 5
+    moved_data = prepare_fold_data(ClassMeansClassifier(), moved, y, table)
+    other = DrawnModels(moved_data).apart("l2")[0]
+    mine, theirs = first.model._fit_cache.space, other.model._fit_cache.space
+    np.testing.assert_allclose(theirs.center, mine.center, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(theirs.eigenvalues, mine.eigenvalues, rtol=0, atol=1e-9)
+    leaking = (DrawnModels(one).make({"feature_scaling": "l2"})[0]._fit_cache.space for one in (shared, moved_data))
+    centers = [one.center for one in leaking]
+    assert np.abs(centers[0] - centers[1]).max() > 1e-3
 
 
 def test_the_default_stays_unless_another_is_clearly_better(found):
@@ -134,10 +158,13 @@ def test_sparse_rows_are_searched_as_dense_ones_are():
     X = np.abs(X)
     grid = {"shrinkage": [0.9, 1.0]}
     dense, sparse = (
-        selection.search(ClassMeansClassifier(feature_scaling="l2", shrinkage=1.0), rows, y, table, grid)
+        selection.search(
+            ClassMeansClassifier(feature_scaling="l2", shrinkage=1.0), rows, y, table, grid, with_default=True
+        )
         for rows in (X, csr_array(X))
     )
     np.testing.assert_allclose(sparse.zsl[1], dense.zsl[1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(sparse.gains[1], dense.gains[1], rtol=0, atol=1e-9)
 
 
 def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space():

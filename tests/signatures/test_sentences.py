@@ -48,6 +48,46 @@ def test_descriptions_are_used_as_they_are_and_may_repeat_a_class():
     pd.testing.assert_frame_equal(sentence_vectors({"grizzly": "brown"}, letters), table.loc[["grizzly"]])
 
 
+def test_descriptions_come_in_all_the_ways_people_have_them():
+    expected = [("owl", "hunts at night"), ("owl", "has big eyes"), ("wren", "sings")]
+    lists = {"owl": ["hunts at night", "has big eyes"], "wren": "sings"}
+    frame = pd.DataFrame({"class": [one for one, _ in expected], "text": [text for _, text in expected]})
+    for given in (
+        lists,
+        frame,
+        frame.set_index("class"),
+        frame.assign(size=[1, 1, 2]),
+        frame.set_index("class")["text"],
+    ):
+        found = sentences.make_texts(given)
+        assert list(zip(found.classes, [row[0] for row in found.rows], strict=True)) == expected
+    assert sentence_vectors({0: "sport", np.int64(7): "music"}, letters).index.tolist() == [0, 7]
+    assert sentence_vectors(pd.Series(["sport", "music"]), letters).index.tolist() == [0, 1]
+    twice = sentences.make_texts(["owl", "wren", "owl"])
+    assert twice.classes == ("owl", "wren", "owl")
+    with pytest.raises(ValueError, match="partly texts and partly integers"):
+        sentence_vectors({"owl": "a", 3: "b"}, letters)
+    with pytest.raises(ValueError, match="expected one column of sentences, called text or description"):
+        sentence_vectors(pd.DataFrame({"one": ["a"], "two": ["b"]}, index=["owl"]), letters)
+    with pytest.raises(ValueError, match="expected class → sentence"):
+        sentence_vectors("owl", letters)
+
+
+def test_digits_are_no_words_of_their_own():
+    found = sentences.make_texts(["3D_arcade", "Area51Site", "HTTPServer2"])
+    assert [row[0] for row in found.rows] == ["3D arcade", "Area51 Site", "HTTP Server2"]
+
+
+def test_an_encoder_may_be_an_object():
+    class Model:
+        def encode(self, texts):
+            return letters(texts)
+
+    pd.testing.assert_frame_equal(sentence_vectors(["owl"], Model()), sentence_vectors(["owl"], letters))
+    with pytest.raises(ValueError, match="encoder is 3: expected a name such as 'minilm'"):
+        sentence_vectors(["owl"], 3)
+
+
 def test_an_encoder_may_return_a_torch_tensor():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert sentence_vectors(["a"], lambda texts: torch.ones(1, 2, requires_grad=True)).iloc[0].tolist() == [1, 1]
@@ -73,9 +113,12 @@ def test_a_template_has_exactly_one_gap(template):
         sentence_vectors(["a"], letters, template=template)
 
 
-@pytest.mark.parametrize("described", [{}, {"a": ""}, {"a": 3}, {3: "a"}])
+@pytest.mark.parametrize(
+    "described",
+    [{}, {"a": ""}, {"a": 3}, {"a": []}, {"a": None}, {"a": float("nan")}, {"a": ["b", " "]}, {1.5: "a"}, {"": "a"}],
+)
 def test_wrong_descriptions_are_refused(described):
-    with pytest.raises(ValueError, match=r"found|there are no descriptions"):
+    with pytest.raises(ValueError, match=r"found|there (are|is) no description|empty list"):
         sentence_vectors(described, letters)
 
 
@@ -328,25 +371,39 @@ def slow(weights, tokens):
 
 def test_the_network_equals_the_slow_one():
     weights, texts = small_weights(), [[1, 7, 2], [3, 10, 4, 4, 2], [9]]
-    padded = np.zeros((3, PLACES), dtype=np.int64)
-    for row, text in enumerate(texts):
-        padded[row, : len(text)] = text
-    lengths = np.array([3, 5, 1])
     bert = sentences.Bert(weights, LAYERS, HEADS, EPSILON)
     expected = [slow(weights, text) for text in texts]
-    assert_close(bert.vectors(padded, lengths), expected, SUMS.double)
+    assert_close(bert.vectors(texts), expected, SUMS.double)
     single = sentences.Bert({name: array.astype(np.float32) for name, array in weights.items()}, LAYERS, HEADS, EPSILON)
-    found = single.vectors(padded, lengths)
+    found = single.vectors(texts)
     assert found.dtype == np.float32
     assert_close(found, expected, SUMS.single)
-    unmasked = bert.vectors(padded, np.array([5, 5, 5]))  # what is only there to fill a row must not count
-    assert np.abs(unmasked - expected).max() > 1e-2
+    other = bert.vectors([texts[0], [3, 10, 4, 4, 3], texts[2]])  # a planted fault: one token of the second text
+    assert_close(other[[0, 2]], [expected[0], expected[2]], SUMS.double)  # texts do not see each other
+    assert np.abs(other[1] - expected[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("together", [1, 3, 7])
+def test_wide_rows_in_blocks_give_the_same(together, monkeypatch):
+    weights, texts = small_weights(), [[9], [1, 7, 2], [5, 5, 8], [3, 10, 4, 4, 2]]
+    bert = sentences.Bert(weights, LAYERS, HEADS, EPSILON)
+    expected = bert.vectors(texts)
+    monkeypatch.setattr(sentences, "_WIDE_ROWS", together)
+    assert_close(bert.vectors(texts), expected, SUMS.double)
+
+
+def test_gelu_in_single_precision(monkeypatch):
+    monkeypatch.setattr(sentences, "_GELU_BLOCK", 100)
+    a = np.linspace(-8, 8, 1200, dtype=np.float32).reshape(3, -1)
+    expected = [[x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in row] for row in a.astype(float).tolist()]
+    sentences.apply_gelu(a)
+    assert_close(a, expected, FORMULA.single)
 
 
 def test_texts_of_similar_length_go_together(monkeypatch):
     monkeypatch.setattr(sentences, "TOGETHER", 20)
     found = sentences._length_batches([3, 30, 5, 4, 5, 3, 9])
-    assert found == [[0, 5, 3, 2], [4, 6], [1]]
+    assert found == [[0, 5, 3, 2, 4], [6], [1]]
     assert sentences._length_batches([]) == []
 
 

@@ -82,3 +82,14 @@ def all_rows(path, **how):
     blocks = list(opened.blocks())
     join = [[text for block in blocks for text in (getattr(block, kind) or [])] for kind in ("ids", "labels")]
     return np.concatenate([block.X for block in blocks]), opened.names, *join
+
+
+# The same tables as a spreadsheet in Western Europe writes them.
+
+EUROPEAN = {"encoding": "cp1252", "decimal": ","}
+
+
+def write_european(path, target):
+    """A copy of a CSV file with semicolons, decimal commas and "é" for "e", in cp1252."""
+    text = path.read_text("utf-8").replace(",", ";").replace(".", ",").replace("bee", "béé")
+    target.write_bytes(text.encode("cp1252"))

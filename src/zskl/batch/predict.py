@@ -293,7 +293,9 @@ REPORT_EVERY = 5000  # rows between two words on how far a shard is
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of every shard: the options of `Predictor`, by the same names and with the same defaults."""
+    """What is asked of every shard: the options of `Predictor`, by the same names and with the same defaults, and how
+    a table of signatures is written.
+    """
 
     signatures: str | None = None
     with_known: bool = False
@@ -301,9 +303,15 @@ class Options:
     top: int = 5
     probabilities: bool = False
     reject: float | None = None
+    encoding: str = tables.ENCODING  # of the table of signatures, if that is text, as is the next
+    decimal: str = tables.DECIMAL
 
     def predictor(self, model: ZeroShotClassifier) -> Predictor:
-        return Predictor(model, **asdict(self))
+        given = asdict(self)
+        written = given.pop("encoding"), given.pop("decimal")
+        if self.signatures is not None:
+            given["signatures"] = tables.TextFile(self.signatures, *written)
+        return Predictor(model, **given)
 
     def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
         """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
+from collections.abc import Callable
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -96,6 +99,47 @@ Folds: TypeAlias = Annotated[
         rich_help_panel=FILES,
     ),
 ]
+Encoding: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="How text files are encoded: utf-8, cp1252, latin-1, utf-16.", rich_help_panel=FILES
+    ),
+]
+Decimal: TypeAlias = Annotated[
+    Literal[".", ","], typer.Option(help="How fractions are written in CSV: 1.5 or 1,5.", rich_help_panel=FILES)
+]
+
+
+def mark_text(path: Any, encoding: str, decimal: str) -> Any:
+    """A path, or None; with how its text is written, if that is not as usual."""
+    if path is None or (encoding, decimal) == ("utf-8", "."):
+        return path
+    from zskl.datasets.tables import TextFile
+
+    return TextFile(str(path), encoding, decimal)
+
+
+def reads_text(*tables: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The command with --encoding and --decimal, which hold for the text files that these parameters name."""
+
+    def extend(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def call(**given: Any) -> None:
+            encoding, mark = given.pop("encoding"), given.pop("decimal")
+            command(**{**given, **{name: mark_text(given[name], encoding, mark) for name in tables}})
+
+        kind = inspect.Parameter.KEYWORD_ONLY
+        further = [
+            inspect.Parameter("encoding", kind, default="utf-8", annotation=Encoding),
+            inspect.Parameter("decimal", kind, default=".", annotation=Decimal),
+        ]
+        known = inspect.signature(command, eval_str=True)
+        call.__signature__ = known.replace(  # type: ignore[attr-defined]
+            parameters=[*(one.replace(kind=kind) for one in known.parameters.values()), *further]
+        )
+        return call
+
+    return extend
 
 
 def check_with_known(with_known: bool, signatures: Path | None) -> None:

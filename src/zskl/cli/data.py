@@ -89,6 +89,7 @@ def words(
         ),
     ] = None,
     missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
+    encoding: _options.Encoding = "utf-8",
     device: Annotated[
         str | None, typer.Option(help="Where the encoder computes: cpu or cuda.", rich_help_panel=_options.MORE)
     ] = None,
@@ -114,7 +115,7 @@ def words(
     from zskl.signatures import words as source
 
     _files.check_target(out, names, vectors)
-    given = source.read_names(names)
+    given = source.read_names(names, encoding)
     if vectors is not None and encoder is None and not template:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
         _files.write_atomically(out, table.to_csv().encode())
@@ -182,6 +183,8 @@ def make(
             rich_help_panel=_options.MORE,
         ),
     ] = None,
+    encoding: _options.Encoding = "utf-8",
+    decimal: _options.Decimal = ".",
 ) -> None:
     """Make a dataset folder from your own files: features, labels and a description of each class.
 
@@ -204,6 +207,8 @@ def make(
         "missing": missing,
         "categories": categories,
         "keep_columns": keep_column or (),
+        "encoding": encoding,
+        "decimal": decimal,
     }
     with collect_warnings():
         if format_ == "zskl":
@@ -227,6 +232,7 @@ def make(
     _show_faults(found)
 
 
+@_options.reads_text("signatures")
 def check(
     path: _options.Data,
     root: _options.Root = None,

@@ -57,6 +57,8 @@ def predict(
     engine: _options.EngineOption = None,
     address: _options.Address = None,
     workers: _options.Workers = None,
+    encoding: _options.Encoding = "utf-8",
+    decimal: _options.Decimal = ".",
 ) -> None:
     """Predict the class of each row of a file, or of a folder of files. A class needs a description, not training.
 
@@ -79,6 +81,8 @@ def predict(
         top,
         probabilities,
         reject,
+        encoding,
+        decimal,
     )
     if features.is_dir():
         _predict_folder(model, features, out, asked, device, runner)
@@ -90,7 +94,7 @@ def predict(
     if out is not None:
         _files.check_target(out, model, features, signatures)
     with collect_warnings():
-        lines = asked.predictor(methods.load(model, device)).lines(features)
+        lines = asked.predictor(methods.load(model, device)).lines(_options.mark_text(features, encoding, decimal))
         if out is None:
             csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
         else:
@@ -143,6 +147,7 @@ def _predict_folder(
         fail(f"{failures} of {len(found)} shards failed: mend them, then run the same command again", 2)
 
 
+@_options.reads_text("features", "signatures")
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
     features: Annotated[Path, typer.Argument(help=f"A row per sample: {_options.TABLES}.")],
@@ -242,6 +247,7 @@ def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | No
             typer.echo(f"the first {FIRST} rows; --rows shows others, -o FILE writes all", err=True)
 
 
+@_options.reads_text("rows")
 def export(
     model: _options.ModelFile,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The ONNX file, or the index, to write.")],
@@ -290,6 +296,7 @@ def export(
     mention(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")
 
 
+@_options.reads_text("signatures")
 def serve(
     model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
     data: Annotated[

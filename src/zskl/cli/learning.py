@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit` tunes it unless told otherwise
 
 
+@_options.reads_text("signatures")
 def fit(
     data: Annotated[
         str,
@@ -237,6 +238,7 @@ def fit_folder(
     mention(f"wrote {out}: {method} fitted on {count}, neither tuned nor calibrated")
 
 
+@_options.reads_text("features", "labels", "signatures")
 def teach(
     model: _options.UnchangedModel,
     out: _options.ModelOut,
@@ -256,7 +258,11 @@ def teach(
     ] = False,
     new_classes: Annotated[
         bool,
-        typer.Option("--new-classes", help="Take names that are much like known ones as new classes, without asking."),
+        typer.Option(
+            "--new-classes",
+            help="Take names that are much like known ones as new classes, without asking.",
+            rich_help_panel=_options.MORE,
+        ),
     ] = False,
     remove: Annotated[
         bool,
@@ -298,6 +304,7 @@ def teach(
     mention(f"wrote {out}")
 
 
+@_options.reads_text("features")
 def adapt(
     model: _options.UnchangedModel,
     features: Annotated[Path, typer.Argument(help=f"Unlabelled rows: {_options.TABLES}.")],
@@ -338,6 +345,7 @@ def adapt(
     mention(f"wrote {out}")
 
 
+@_options.reads_text("features", "signatures")
 def label_next(
     model: _options.ModelFile,
     features: Annotated[Path, typer.Argument(help=f"Unlabelled rows: {_options.TABLES}.")],

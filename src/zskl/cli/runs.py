@@ -31,6 +31,7 @@ TAUGHT = ("class-means",)
 DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
 
 
+@_options.reads_text("signatures")
 def run(
     dataset: Annotated[
         list[str],
@@ -302,6 +303,7 @@ def report(
     mention(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
 
 
+@_options.reads_text("signatures")
 def expect(
     data: _options.Data,
     top: Annotated[int, typer.Option(min=1, help="How many groups of attributes to show, largest loss first.")] = 20,

@@ -362,6 +362,8 @@ def make(
     missing: str | None = None,
     categories: str | None = None,
     keep_columns: Sequence[str] = (),
+    encoding: str = tables.ENCODING,
+    decimal: str = tables.DECIMAL,
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
 
@@ -399,6 +401,10 @@ def make(
     keep_columns : sequence of str, default=()
         Columns of features or signatures to keep although they look like identifiers. Others that do, because they
         count the rows, or have such a name (nr, index, code, class_id) and another value in each row, are left out.
+    encoding : str, default="utf-8"
+        How CSV and text files are encoded. Spreadsheets in Western Europe often write "cp1252".
+    decimal : {".", ","}, default="."
+        How fractions are written in CSV files: 1.5 or 1,5. With commas, semicolons or tabs separate the cells.
 
     Returns
     -------
@@ -433,6 +439,9 @@ def make(
     split.check_seed(seed)
     out = Path(out)
     _check_folder_paths(out, features, labels, signatures)
+    features, labels, signatures = (
+        tables.TextFile(os.fspath(path), encoding, decimal) for path in (features, labels, signatures)
+    )
     if missing is not None:
         check_option("missing", missing, ("mean", "drop"))
     if categories is not None:
@@ -484,6 +493,8 @@ def make(
             "missing": missing,
             "categories": categories,
             "keep_columns": list(keep_columns),
+            **({} if encoding == tables.ENCODING else {"encoding": encoding}),
+            **({} if decimal == tables.DECIMAL else {"decimal": decimal}),
             **({"texts": texts} if texts else {}),
         }
         write_folder(temporary, data, made, rows.ids, preparation)

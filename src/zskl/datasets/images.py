@@ -58,7 +58,7 @@ def read_picture(
             image.load()
             # A copy would take a hundred megabytes of a large photo.
             ImageOps.exif_transpose(image, in_place=True)
-            return _to_rgb(image)
+            return convert_to_rgb(image)
     except UnreadablePicture:
         raise
     except UnidentifiedImageError:
@@ -69,7 +69,7 @@ def read_picture(
         raise UnreadablePicture(str(error) or type(error).__name__) from error
 
 
-def _to_rgb(image: Image) -> Image:
+def convert_to_rgb(image: Image) -> Image:
     """Any mode → RGB: 16-bit gray is scaled down, transparent pixels are drawn over white."""
     from PIL.Image import alpha_composite, fromarray, new
 

@@ -31,13 +31,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._arrays import make_generator
-from zskl._files import cache_folder, find_leftovers, replace_file, write_atomically
+from zskl._files import (
+    cache_folder,
+    describe_encoding_error,
+    find_leftovers,
+    plain_encoding,
+    replace_file,
+    write_atomically,
+)
 from zskl._validation import list_values
 from zskl.datasets.dataset import REQUIRED_PARTS, Dataset, place_blocks
 from zskl.datasets.fetch import SPLITS, Roots, benchmark_folders, check_fetched
 from zskl.datasets.split import hold_out_thirds
 from zskl.datasets.tables import arrays
 from zskl.datasets.tables.descriptions import drop_identifiers
+from zskl.datasets.tables.source import TextFile
 from zskl.signatures import table as tables
 
 __all__ = ["BENCHMARKS", "DEFAULT_FEATURES", "Splits", "load", "read_folder", "read_splits"]
@@ -480,6 +488,7 @@ def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> 
     Of a file without a VARIABLE it is att.
     """
     text = os.fspath(choice)
+    written = (choice.encoding, choice.decimal) if isinstance(choice, TextFile) else ()
     if text in ("att", "original_att"):
         values = splits.att if text == "att" else splits.original_att
         if values is None:
@@ -500,7 +509,7 @@ def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> 
     if path.suffix.lower() == ".mat":
         return _read_mat_table(splits, path, field)
     if path.suffix.lower() == ".csv":
-        return _read_csv_table(splits, path)
+        return _read_csv_table(splits, TextFile(str(path), *written))
     raise ValueError(f"signatures is {text!r}: {expected}")
 
 
@@ -531,10 +540,16 @@ def _read_mat_table(splits: Splits, path: Path, field: str) -> pd.DataFrame:
     return _class_frame(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
 
 
-def _read_csv_table(splits: Splits, path: Path) -> pd.DataFrame:
+def _read_csv_table(splits: Splits, path: TextFile) -> pd.DataFrame:
     """One row, or several, per class, named by a column "class" or the only text column. Other classes are dropped."""
     try:
-        table = tables.read_table(pd.read_csv(path, dtype={tables.CLASS_COLUMN: str}))
+        separator = "," if path.decimal == "." else ";"
+        encoding = plain_encoding(path.encoding)
+        kinds = {tables.CLASS_COLUMN: str}
+        frame = pd.read_csv(path.path, dtype=kinds, encoding=encoding, decimal=path.decimal, sep=separator)
+        table = tables.read_table(frame)
+    except UnicodeError as error:
+        raise ValueError(describe_encoding_error(path, path.encoding, Path(path).read_bytes()[:3], error)) from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     missing = [name for name in splits.class_names if name not in table.labels]

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import make_generator, to_numpy
+from zskl._arrays import is_sparse_rows, make_generator, stack_rows, to_numpy
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators._blocks import Gram, scale_block_combinations, scale_combinations
 from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Whitening
@@ -35,6 +35,7 @@ LEAST_DRAWN = 4  # training classes
 SHARED_DRAWS = 8  # that judge plain cosine
 TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on
 HELD_SHARE = 4  # a draw holds out one class of so many
+MOST_HELD_OUT_ROWS = 12000  # training rows of all classes that are validated on too, by draws that hold their class out
 LEAST_HELD = 2
 _DRAWS = 11  # stream of the seed
 
@@ -84,6 +85,26 @@ class ClassDraws:
         self._shown = [~np.isin(kept, one) for one in self.held]
         self._across: dict[tuple[Any, ...], Floats] = {}
         self._mine = [np.flatnonzero(np.isin(codes, one)) for one in self.held]
+
+    def apart(self, held: Codes, X: Any, codes: Codes) -> ClassDraws:
+        """One draw with a space of its own: `held` classes, whose training rows are X (n, d), had no part in it.
+
+        Their rows are validation rows too.
+        """
+        cache: FitCache = self.model._fit_cache
+        sums = cache.sums
+        theirs = self.model._sum_rows(X, codes, sums.classes, False, None)
+        known = np.setdiff1d(np.arange(self.C), held)
+        products = sums.products - theirs.products
+        rest = replace(
+            sums, classes=sums.classes[known], rows=sums.rows[known], totals=sums.totals[known], products=products
+        )
+        model = copy.copy(self.model)
+        model._fit_cache = cache.with_space_of(rest)
+        some = np.flatnonzero(rank_within_class(codes) < max(1, MOST_HELD_OUT_ROWS // self.C))
+        scaled = self.model._scale_rows(X[some])
+        scaled = scaled if is_sparse_rows(scaled) else to_numpy(scaled)
+        return ClassDraws(model, stack_rows(self._scaled, scaled), np.concatenate([self.codes, codes[some]]), [held])
 
     # The parts of a score
 
@@ -265,6 +286,14 @@ def choose_in_shared_space(
         parts = [row_margins(*draws.scores(chosen, number)).at(0.0) for number in range(HELD_SHARE)]
         figures.append(float(np.mean([harmonic_mean(*one) for one in parts])))
     return chosen.prior_, weights[int(np.argmax(figures)) if figures else 0]
+
+
+def rank_within_class(codes: Codes) -> Codes:
+    """(n,) how many rows of the same class come before each row."""
+    order = np.argsort(codes, kind="stable")
+    found = np.empty(len(codes), dtype=np.int64)
+    found[order] = np.arange(len(codes)) - np.searchsorted(codes[order], codes[order])
+    return found
 
 
 def _work(model: ClassMeansClassifier) -> tuple[Any, ...]:

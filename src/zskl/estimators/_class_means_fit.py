@@ -780,6 +780,15 @@ class FitCache:
                 vars(new).pop(name, None)
         return self
 
+    def with_space_of(self, sums: Sums) -> Self:
+        """The same classes in the space of other sums: their scatter and their centre."""
+        new = copy.copy(self)
+        new._kept, new._whitenings = None, {}
+        other = Space.from_sums(sums, self._place, self.blocks)
+        means = np.asarray(other.rotate(self.sums.means - other.center))
+        new.space = replace(other, means=means, rows=self.sums.rows)
+        return new
+
     @cached_property
     def space(self) -> Space:
         return Space.from_sums(self.sums, self._place, self.blocks)

@@ -117,6 +117,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     described_: bool
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
     backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
+    encoder_: dict[str, Any] | None  # of a model whose rows are texts or pictures: what encodes them, as JSON
+    encoded_examples_: NumPyArray  # (m, d) some of its training rows as they were encoded
     _warned: bool  # that it has no descriptions
 
     # What a method may provide

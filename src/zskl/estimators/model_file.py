@@ -32,6 +32,7 @@ FORMAT = "zskl-model"
 VERSION = 2  # 1 knows no class means and no committee
 _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
+ENCODED = "encoded_examples"
 MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
@@ -79,9 +80,11 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     reasons = {name: getattr(model, f"{name}_").reason for name in SCALED}
     if any(reasons.values()):
         header["scaling_reasons"] = reasons
-    for name in ("preparation", "backbone"):
+    for name in ("preparation", "backbone", "encoder"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
+    if "encoder" in header:
+        arrays[ENCODED] = np.asarray(model.encoded_examples_)
     return header, arrays
 
 
@@ -141,6 +144,9 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
             raise ValueError(f"a {name} of type {type(text).__name__}")
         if text is not None:
             fitted[f"{name}_"] = text
+    if header.get("encoder") is not None:  # of a model whose rows are texts or pictures
+        fitted["encoder_"] = dict(header["encoder"])
+        fitted["encoded_examples_"] = _read_model_array(arrays, ENCODED, ("?", "d"), sizes)
     for name, shape in model.LEARNED.items():
         if shape:
             fitted[name] = _read_model_array(arrays, f"learned.{name}", shape, sizes)

@@ -7,7 +7,7 @@ import uuid
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -17,6 +17,7 @@ from zskl._arrays import runs_on_gpu
 from zskl._validation import suggest
 from zskl.datasets import Dataset, xlsa17
 from zskl.datasets.fetch import benchmark_folders
+from zskl.datasets.tables import TextFile
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.unit import Report, Unit, useful_seeds
@@ -29,7 +30,7 @@ class DatasetSource:
     name: str
     root: str | tuple[str, ...] | None = None
     features: str | None = None
-    signatures: str | None = None
+    signatures: str | TextFile | None = None
     folds: str | None = None
 
     def load(self) -> Dataset:
@@ -44,8 +45,9 @@ class DatasetSource:
         elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
             name = os.path.abspath(name)
         signatures = self.signatures
-        if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
-            signatures = os.path.abspath(signatures)
+        if signatures and any(Path(file).is_file() for file in (signatures, str(signatures).rpartition(":")[0])):
+            whole = os.path.abspath(signatures)
+            signatures = replace(signatures, path=whole) if isinstance(signatures, TextFile) else whole
         return DatasetSource(name, root, data.features or None, signatures, self.folds)
 
 

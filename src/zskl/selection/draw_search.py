@@ -1,8 +1,11 @@
-"""The search of class means: one fit, many draws of held-out classes in closed form, and a rule that keeps the default.
+"""The search of class means: draws of held-out classes in closed form, and a rule that keeps the default.
 
-With few classes validation hardly ranks settings, and the best of hundreds is mostly lucky. So a setting is judged
-together with its neighbours in the grid, class by class against the default setting, and it must lead by more than
-what may be luck: z standard errors over classes, with z = 1.5 + 6 / classes. docs/selection.md says why.
+There are two kinds of draws. Many share one space, which costs one decomposition; the held-out classes took part in it.
+And four have a space of their own, which never saw their held-out classes, and validate on all rows of these. The
+accuracy of a class is the mean of both. With few classes validation hardly ranks settings, and the best of hundreds is
+mostly lucky. So a setting is judged together with its neighbours in the grid, class by class against the default
+setting, and it must lead by more than what may be luck: z standard errors over classes, with z = 1 + (20 / classes)².
+docs/selection.md says why.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from zskl._arrays import is_sparse_rows, to_numpy
-from zskl.estimators._class_draws import HELD_SHARE, ClassDraws
+from zskl.estimators._class_draws import HELD_SHARE, ClassDraws, draw_classes
 from zskl.estimators._inputs import check_features
 from zskl.estimators.class_means import AUTO, ClassMeansClassifier
 from zskl.metrics import best_constant, row_margins
@@ -33,7 +36,7 @@ Floats = NDArray[np.float64]
 LEADERS = 5  # settings whose harmonic means are worked out, beside the default
 # Held-out classes take part in the scatter, and so little shrinkage looks better than it is, unless rows are many.
 LEAST_SHRINKAGE, ROWS_PER_FEATURE = 0.5, 10
-DOUBT, FEW_CLASSES_DOUBT = 1.5, 6.0  # z = DOUBT + FEW_CLASSES_DOUBT / classes
+DOUBT, FEW_CLASSES = 1.0, 20.0  # z = DOUBT + (FEW_CLASSES / classes)²
 
 
 class DrawnModels:
@@ -45,6 +48,7 @@ class DrawnModels:
         self.shared, (self.rows, self._validation) = shared, found
         self._bases: dict[str, tuple[ClassMeansClassifier, ClassDraws]] = {}
         self._described: dict[tuple[str, str], ClassMeansClassifier] = {}
+        self._apart: dict[str, list[ClassDraws]] = {}
 
     def make(self, setting: Mapping[str, Any]) -> tuple[ClassMeansClassifier, ClassDraws]:
         wanted = copy_with_setting(self.shared.estimator, setting)
@@ -85,6 +89,22 @@ class DrawnModels:
             self._bases[scaling] = base, ClassDraws(base, rows, codes, held)
         return self._bases[scaling]
 
+    def apart(self, scaling: str) -> list[ClassDraws]:
+        """Draws that hold each class out once, each with a space that its held-out classes had no part in.
+
+        Besides the validation rows they have all training rows of these classes.
+        """
+        if scaling not in self._apart:
+            base, together = self._base(scaling)
+            labels = self.shared.y[self.rows]
+            found = []
+            for held in draw_classes(together.C, HELD_SHARE):
+                theirs = self.rows[np.isin(labels, base.classes_[held])]
+                X, codes = take_fold_rows(self.shared.X, theirs), np.searchsorted(base.classes_, self.shared.y[theirs])
+                found.append(together.apart(held, check_features(base, X, dense_for=None), codes))
+            self._apart[scaling] = found
+        return self._apart[scaling]
+
 
 def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
     """Judge all settings of a plan whose folds validate on the same rows."""
@@ -92,15 +112,16 @@ def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
     drawn = DrawnModels(shared)
     made = [drawn.make(setting) for setting in settings]
     if plan.keeps_default and plan.default is not None:
-        # Where both sides share a space, nothing is learned from ignoring it; elsewhere there is none to start from.
-        shares = made[plan.default][0].prior_ != "zero"
+        # The fit has looked at the prior itself, on other draws: here a few lucky classes would replace it.
+        own = made[plan.default][0].prior_
+        shares = own != "zero"
         few = len(drawn.rows) < ROWS_PER_FEATURE * np.shape(shared.X)[1]
         places = [
             k
             for k, (model, _) in enumerate(made)
             if k == plan.default
             or (model.prior_ == "cosine" and shares)  # which whitens nothing
-            or ((model.prior_ != "zero") == shares and not (few and model.shrinkage < LEAST_SHRINKAGE))
+            or (model.prior_ == own and not (few and model.shrinkage < LEAST_SHRINKAGE))
         ]
         settings, made = tuple(settings[k] for k in places), [made[k] for k in places]
         plan = replace(plan, settings=settings, default=places.index(plan.default))
@@ -115,7 +136,11 @@ def search_draws(plan: SearchPlan, report: Report | None = None) -> Search:
     zsl = np.zeros((len(settings), len(shared.folds)))
     for number, (_, draws) in enumerate(drawn._bases.values()):
         mine = [group for group in groups if made[group[0]][1] is draws]
-        accuracies, figures = draws.held_out_accuracies([models[group[0]] for group in mine])
+        tried = [models[group[0]] for group in mine]
+        accuracies, figures = draws.held_out_accuracies(tried)
+        if plan.keeps_default:
+            apart = [one.held_out_accuracies(tried)[0] for one in drawn.apart(tried[0].feature_scaling)]
+            accuracies = _mean_of_known([accuracies, _mean_of_known(apart)])
         for group, row, line in zip(mine, accuracies, figures, strict=True):
             by_class[group], zsl[group] = row, line
         if report is not None:
@@ -162,7 +187,16 @@ def _compare_classes(settings: Sequence[Mapping[str, Any]], by_class: Floats, de
     smooth[default] = 0.0
     classes = difference.shape[1]
     error = smooth.std(axis=1, ddof=1) / np.sqrt(classes) if classes > 1 else np.full(len(settings), np.inf)
-    return smooth.mean(axis=1), (DOUBT + FEW_CLASSES_DOUBT / classes) * error
+    return smooth.mean(axis=1), (DOUBT + (FEW_CLASSES / classes) ** 2) * error
+
+
+def _mean_of_known(parts: Sequence[Floats]) -> Floats:
+    """The mean of arrays, each without its NaN; NaN where all are."""
+    values = np.array(parts)
+    known = np.isfinite(values)
+    counts = known.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(counts > 0, np.where(known, values, 0.0).sum(axis=0) / counts, np.nan))
 
 
 def list_neighbours(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:

@@ -17,16 +17,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl._files import describe_encoding_error, plain_encoding
 from zskl._validation import check_option, list_values
 from zskl.signatures.table import CLASS_COLUMN
 
 Vector: TypeAlias = NDArray[np.float64]
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
-_HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Where "GrizzlyBear", "Area51Site" and "HTTPServer" have a new word, and "3D" has none
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What headings call classes and their descriptions
 _NAMES = (CLASS_COLUMN, "classes", "class_name", "label", "labels", "name", "names", "species")
-_DESCRIPTIONS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
+DESCRIPTION_COLUMNS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
@@ -95,7 +97,7 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     return vector_table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
 
 
-def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
+def read_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[str] | pd.Series[Any]:
     r"""Read class names, and descriptions if there are any, from a file.
 
     Parameters
@@ -104,6 +106,8 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         A text file with a class per line. Or a .csv or .tsv file: the first column is the class, the second, if any,
         its description; commas, semicolons or tabs separate them. A first row such as "class", "name,text" or
         "label;description" is a heading.
+    encoding : str, default="utf-8"
+        How the file is encoded, such as "cp1252".
 
     Returns
     -------
@@ -125,9 +129,9 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     if not path.is_file():
         raise FileNotFoundError(f"no file of class names at {path}: expected one class per line, or a .csv file")
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
+        text = path.read_text(encoding=plain_encoding(encoding))
+    except UnicodeError as error:
+        raise ValueError(describe_encoding_error(path, encoding, path.read_bytes()[:3], error)) from None
     if path.suffix.lower() not in (".csv", ".tsv"):
         return [line.strip() for line in text.splitlines() if line.strip()]
     lines = text.splitlines(keepends=True)
@@ -135,7 +139,7 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     separator = next((letter for letter in first if letter in ",;\t"), ",")
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
     first, second, *_ = [cell.lower() for cell in rows[0]] + ["", ""] if rows else ("", "")
-    if first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS):
+    if first == CLASS_COLUMN or (first in _NAMES and second in DESCRIPTION_COLUMNS):
         rows = rows[1:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):

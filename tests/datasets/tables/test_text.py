@@ -155,3 +155,65 @@ def test_a_model_may_take_a_column_that_looks_like_an_index(put):
     assert all_rows(path)[1:3] == (("length",), ["0.5", "2"])
     X, names, ids, _ = all_rows(path, columns=["length", "index"])
     assert (X.tolist(), names, ids) == ([[1, 0.5], [3, 2]], ("length", "index"), [])
+
+
+# Decimal commas and encodings -----------------------------------------------------------------------------------------
+
+
+def european(path, encoding="utf-8"):
+    return tables.TextFile(str(path), encoding, ",")
+
+
+@pytest.mark.parametrize("first", ["id;length;label;mass\n", ""])
+def test_decimal_commas_are_read_between_semicolons(put, first):
+    rows = "r1;1,5;ant;2\nr2;-,25;bee;1e3\nr3;0;ant;7,0e0\n" if first else "1,5;2\n-0,25;1e3\n0;7,0\n"
+    X, *_, labels = all_rows(european(put("x.csv", first + rows)), labels="label" if first else None)
+    np.testing.assert_array_equal(X, MATRIX)
+    assert labels == (["ant", "bee", "ant"] if first else [])
+
+
+def test_decimal_commas_between_tabs_and_in_quotes(put):
+    for text in ("length\tmass\n1,5\t2\n-0,25\t1000\n0\t7\n", 'length,mass\n"1,5",2\n"-0,25",1000\n0,7\n'):
+        np.testing.assert_array_equal(all_rows(european(put("x.csv", text)))[0], MATRIX)
+
+
+@pytest.mark.parametrize("missing", [None, "mean"])
+def test_a_point_beside_decimal_commas_is_refused(put, missing):
+    """1.500 may be one and a half, or fifteen hundred."""
+    head = tables.read_header(european(put("x.csv", "a;b\n1,5;2\n1.500;3\n")))
+    opened = head.open(tables.Wanted(loose=missing is not None))
+    with pytest.raises(ValueError, match=r"x.csv, line 3, column 'a': found '1.500', which has a point.*--decimal"):
+        list(opened.cells() if missing else opened.blocks())
+    with pytest.raises(ValueError, match=r"x.csv, line 2, column 'a': found '1.500', which has a point"):
+        tables.read_signatures(european(put("x.csv", "class;a\nowl;1.500\n")))
+
+
+def test_words_with_commas_and_class_names_stay(put):
+    path = european(put("x.csv", "class;size\n1,5;2,5\nowl, barn;3\n"))
+    table = tables.read_signatures(path)
+    assert (table.index.tolist(), table["size"].tolist()) == (["1,5", "owl, barn"], [2.5, 3])
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-8"])
+def test_encodings(tmp_path, encoding):
+    path = tmp_path / "x.csv"
+    path.write_bytes("größe,label\n1,Möwe\n".encode(encoding))
+    X, names, _, labels = all_rows(tables.TextFile(str(path), encoding), labels="label")
+    assert (X.tolist(), names, labels) == ([[1.0]], ("größe",), ["Möwe"])
+    (tmp_path / "y.txt").write_bytes("Möwe\n".encode(encoding))
+    assert tables.read_labels(tables.TextFile(str(tmp_path / "y.txt"), encoding))[0].names == ["Möwe"]
+    if encoding == "utf-8":
+        return
+    wanted = "utf-16" if encoding == "utf-16" else "cp1252"
+    with pytest.raises(ValueError, match=rf"is not UTF-8 text .*encoding='{wanted}' \(--encoding {wanted}\)"):
+        all_rows(path, labels="label")
+
+
+def test_a_table_with_decimal_commas_says_how_to_read_it(put):
+    for text in ("length, cm;mass\n1,5;2,5\n", "0,5;1,5;2\n1,5;2,5;3\n"):
+        with pytest.raises(ValueError, match=r"decimal=',' \(--decimal ,\)"):
+            all_rows(put("x.csv", text))
+    with pytest.raises(ValueError, match=r"^(?!.*decimal=)"):
+        all_rows(put("x.csv", "a,b\n1,2,3\n"))
+    with pytest.raises(ValueError, match=r"decimal is ';': expected one of \., ,"):
+        tables.TextFile("x.csv", decimal=";")

@@ -5,7 +5,7 @@ labels       a column of the features file, or a file: also .txt (a label per li
 signatures   .csv .tsv .xlsx .parquet .npz .mat         one row, or several, per class; the column "class" names it
 
 Features in Parquet may be one column of vectors. Text may be compressed (.csv.gz, .csv.zst), and "-" is CSV from
-standard input.
+standard input. A `TextFile` in place of a path says that its text is not UTF-8, or has decimal commas.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
+from zskl.datasets.tables.cells import hint_semicolons
 from zskl.datasets.tables.features import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
 from zskl.datasets.tables.preparation import Preparation, prepared_blocks
-from zskl.datasets.tables.source import STANDARD_INPUT, find_table_source
+from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, find_table_source
 from zskl.signatures.table import normalise_name
 
 __all__ = [
+    "DECIMAL",
+    "ENCODING",
     "STANDARD_INPUT",
     "Block",
     "FeatureFile",
     "Head",
     "Labels",
     "Preparation",
+    "TextFile",
     "Wanted",
     "find_backbone",
     "is_whole",
@@ -77,7 +81,8 @@ def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.
     if str(labels) != STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
-            f"{suggest(labels, head.fields)}: its columns are {list_values(head.fields) or 'without names'}"
+            f"{suggest(str(labels), head.fields)}: its columns are {list_values(head.fields) or 'without names'}"
+            f"{hint_semicolons(head.fields)}"
         )
     return None
 

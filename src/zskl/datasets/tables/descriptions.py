@@ -31,7 +31,7 @@ def read_descriptions(
         columns, unit = parquet.read_parquet_columns(path), "row"
         where = list(range(len(next(iter(columns.values()), []))))
     else:
-        (columns, where), unit = _read_description_columns(path), "line"
+        (columns, where), unit = _read_description_columns(path, label_column), "line"
     key = _class_column(path, columns, label_column)
     classes = ["" if cell != cell else str(cell) for cell in columns[key]]  # NaN: no name
     if "" in classes:
@@ -90,7 +90,7 @@ def _is_identifier(name: str, cells: Sequence[Any]) -> bool:
     return words and has_identifier_name(name) and len({str(cell) for cell in cells}) == len(cells)
 
 
-def _read_description_columns(path: Source) -> tuple[dict[str, list[str]], list[int]]:
+def _read_description_columns(path: Source, label_column: str | None) -> tuple[dict[str, list[str]], list[int]]:
     """name → cells, and the line number of each row."""
     first, *records = [*text.read_text_lines(path)] or [(0, [])]
     if not records:
@@ -101,8 +101,13 @@ def _read_description_columns(path: Source) -> tuple[dict[str, list[str]], list[
         raise ValueError(f"{path} has several columns named {list_values(twice)}: rename or drop them")
     for record in records:
         text.check_text_width(path, record, len(header))
+    where = [number for number, _ in records]
     columns = {name: [cells[k].strip() for _, cells in records] for k, name in enumerate(header)}
-    return columns, [number for number, _ in records]
+    named = {CLASS_COLUMN, (label_column or CLASS_COLUMN).lower()}
+    for name in columns:
+        if name.lower() not in named:
+            columns[name] = list(text.to_points(path, where, columns[name], name))
+    return columns, where
 
 
 def _class_column(path: Source, columns: Mapping[str, Sequence[Any]], label_column: str | None) -> str:

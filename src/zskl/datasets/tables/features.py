@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
-from zskl.datasets.tables.cells import LARGEST, TOO_LARGE, advise_on_cell
+from zskl.datasets.tables.cells import LARGEST, TOO_LARGE, advise_on_cell, hint_semicolons
 from zskl.datasets.tables.source import Source
 from zskl.signatures.table import has_identifier_name
 
@@ -123,7 +123,7 @@ def choose_feature_columns(path: Source, header: Sequence[str], wanted: Wanted, 
         if missing:
             raise ValueError(
                 f"{path} lacks the feature column(s) {list_values(missing)} that the model was fitted with; it has "
-                f"{list_values(header)}: add them, or fit on the columns there are"
+                f"{list_values(header)}: add them, or fit on the columns there are{hint_semicolons(header)}"
             )
     if not names:
         raise ValueError(f"{path} has no feature column: its columns are {list_values(header)}")

@@ -20,35 +20,62 @@ from pathlib import Path
 from typing import Any, TextIO
 from zipfile import BadZipFile
 
-from zskl._files import is_special
+from zskl._files import check_encoding, describe_encoding_error, is_special, plain_encoding
+from zskl._validation import check_option
 
 STANDARD_INPUT = "-"
 TEXTS = (".csv", ".tsv", ".txt")
 PACKINGS = (".gz", ".zst")
 WORKBOOKS = (".xlsx", ".xlsm")
+ENCODING, DECIMAL = "utf-8", "."
+DECIMALS = (DECIMAL, ",")
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """The path of a table, and how its text is written. What takes the path of a table takes this in its place."""
+
+    path: str
+    encoding: str = ENCODING
+    decimal: str = DECIMAL
+
+    def __post_init__(self) -> None:
+        check_option("decimal", self.decimal, DECIMALS)
+        check_encoding(self.encoding)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
 
 
 @dataclass(frozen=True)
 class Source:
-    """The file at `path`, which messages call `name`. `suffix` says what is in it, `packing` how it is compressed."""
+    """The file at `path`, which messages call `name`. `suffix` says what is in it, `packing` how it is compressed.
+
+    Of text, `encoding` says which bytes are which letters, and `decimal` how fractions are written.
+    """
 
     path: Path
     name: str
     suffix: str
     packing: str = ""
+    encoding: str = ENCODING
+    decimal: str = DECIMAL
 
     def __str__(self) -> str:
         return self.name
 
     @contextmanager
     def text(self) -> Iterator[TextIO]:
-        """The file as UTF-8 text. What is compressed is unpacked as it is read, never whole."""
+        """The file as text. What is compressed is unpacked as it is read, never whole."""
         try:
             stream = _unpack_source(self) if self.packing else self.path.open("rb")
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as file:
+            with io.TextIOWrapper(stream, encoding=plain_encoding(self.encoding), newline="") as file:
                 yield file
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self} is not UTF-8 text ({error}): save it as CSV in UTF-8") from None
+        except UnicodeError as error:  # UTF-16 without its mark is not a UnicodeDecodeError
+            raise ValueError(describe_encoding_error(self, self.encoding, _first_bytes(self), error)) from None
         except (EOFError, OSError, zlib.error) as error:
             # An error of the system, such as no permission, has a number; one of a damaged file has none.
             if not self.packing or getattr(error, "errno", None) is not None:
@@ -56,15 +83,21 @@ class Source:
             raise ValueError(f"{self} is not a whole {self.packing} file ({error}): write it again") from None
 
 
+def _first_bytes(source: Source) -> bytes:
+    with _unpack_source(source) if source.packing else source.path.open("rb") as file:
+        return bytes(file.read(3))
+
+
 def find_table_source(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
     """The table at `path`, which must be of one of these kinds; "-" is standard input, as CSV."""
+    written = (path.encoding, path.decimal) if isinstance(path, TextFile) else (ENCODING, DECIMAL)
     if os.fspath(path) == STANDARD_INPUT:
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError(
                 f"the {what} are to come from standard input, and nothing is piped into it: expected a table as CSV, "
                 "as in cat rows.csv | zskl …; or name a file"
             )
-        return Source(_copy_stream(sys.stdin), "standard input", ".csv")
+        return Source(_copy_stream(sys.stdin), "standard input", ".csv", "", *written)
     file = Path(path)
     if not file.exists():
         raise ValueError(f"no {what} file at {file}: check the path")
@@ -88,8 +121,8 @@ def find_table_source(path: str | os.PathLike[str], what: str, suffixes: Sequenc
     if workbook:
         state = file.stat()
         sheet = _convert_to_csv(file, _scratch_folder(), state.st_size, state.st_mtime_ns)
-        return Source(sheet, str(file), ".csv")
-    return Source(file, str(file), suffix, packing)
+        return Source(sheet, str(file), ".csv")  # its numbers were numbers
+    return Source(file, str(file), suffix, packing, *written)
 
 
 @cache

@@ -6,7 +6,8 @@ If something is wrong, a further, slow reading finds the line to blame. Rows wit
 from __future__ import annotations
 
 import csv
-from collections.abc import Generator, Iterable, Iterator
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TextIO, TypeAlias
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.cells import TRUTH, cell_error, is_number, parse_number
+from zskl.datasets.tables.cells import COMMAS, TRUTH, cell_error, is_number, parse_number, to_point
 from zskl.datasets.tables.features import (
     Block,
     Cells,
@@ -29,6 +30,7 @@ from zskl.datasets.tables.features import (
 from zskl.datasets.tables.source import Source
 
 SUFFIXES = (".csv", ".tsv")
+_FRACTION = re.compile(r"[+-]?\d+,\d+")
 Record: TypeAlias = tuple[int, list[str]]  # the number of its last line, and its cells
 
 
@@ -39,13 +41,13 @@ def read_text_header(path: Source) -> Head:
     if first is None:
         raise ValueError(f"{path} is empty: expected a line of column names and a line per row")
     header = [cell.strip() for cell in first[1]]
-    numbers = [is_number(cell) for cell in header]
+    numbers = [is_number(cell, path.decimal) for cell in header]
     counted = [str(k) for k in range(len(header))], [str(k) for k in range(1, len(header) + 1)]
     named = not all(numbers) or header in counted
     data = [cell for cell, number in zip(header, numbers, strict=True) if number and not cell.strip("+-").isdigit()]
     if named and data:
         fault = f"looks like data ({data[0]!r} is not a column name): put a line of column names first"
-        raise ValueError(f"{path}, line {first[0]} {fault}")
+        raise ValueError(f"{path}, line {first[0]} {fault}{_hint_decimal_commas(path)}")
     header = header if named else counted[0]
     row = next(records, None) if named else first
     records.close()
@@ -62,7 +64,7 @@ def _open_text_features(
             raise ValueError(f"{path} has {len(header)} columns without names: expected {expected}")
         wanted = Wanted(wanted.labels, None, loose=wanted.loose)
     first = [] if row is None else row[1]
-    words = [name for name, cell in zip(header, first, strict=False) if parse_number(cell) is None]
+    words = [name for name, cell in zip(header, first, strict=False) if parse_number(cell, path.decimal) is None]
     columns = choose_feature_columns(path, header, wanted, words)
     if row is None:
         raise ValueError(f"{path} has a line of column names and no rows: expected a line per row")
@@ -92,7 +94,21 @@ def read_text_lines(path: Source) -> Generator[Record]:
 
 def check_text_width(path: Source, record: Record, width: int) -> None:
     if len(record[1]) != width:
-        raise ValueError(f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line")
+        raise ValueError(
+            f"{path}, line {record[0]} has {len(record[1])} cells: expected {width}, as in the first line"
+            f"{_hint_decimal_commas(path)}"
+        )
+
+
+def _hint_decimal_commas(path: Source) -> str:
+    """What to do, at the end of a sentence, if the first lines have decimal commas between semicolons or tabs."""
+    if path.decimal == ",":
+        return ""
+    with path.text() as file:
+        lines = [line for line in islice(file, 20) if line.strip()][:2]
+    cells = [cell.strip() for line in lines for cell in re.split("[;\t]", line)]
+    found = next((cell for cell in cells if _FRACTION.fullmatch(cell)), None) if len(cells) > len(lines) else None
+    return "" if found is None else f"; {found} has a decimal comma: if so in the whole file, {COMMAS}"
 
 
 def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Cells]:
@@ -105,7 +121,22 @@ def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iter
             _check_text_line(path, columns, width, record)
         table = list(zip(*(cells for _, cells in some), strict=True))
         ids, labels = (_strip_texts(None if k is None else table[k]) for k in (columns.ids, columns.labels))
-        yield Cells([table[k] for k in columns.features], [number for number, _ in some], ids, labels)
+        where = [number for number, _ in some]
+        parts = [
+            to_points(path, where, table[k], name) for k, name in zip(columns.features, columns.names, strict=True)
+        ]
+        yield Cells(parts, where, ids, labels)
+
+
+def to_points(path: Source, where: Sequence[int], cells: Sequence[str], name: str) -> Sequence[str]:
+    """The cells of a column with decimal points, whatever the file has; `where` are their lines."""
+    if path.decimal == ".":
+        return cells
+    try:
+        return [to_point(cell.strip(), path.decimal) for cell in cells]
+    except ValueError:
+        wrong = next(k for k, cell in enumerate(cells) if is_number(cell) and "." in cell)
+        raise cell_error(f"{path}, line {where[wrong]}, column {name!r}", cells[wrong].strip()) from None
 
 
 def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Block]:
@@ -119,6 +150,7 @@ def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Ite
             frames = pd.read_csv(
                 file,
                 sep=delimiter,
+                decimal=path.decimal,
                 header=None,
                 names=list(range(width)),
                 index_col=False,
@@ -129,7 +161,7 @@ def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Ite
                 chunksize=block_rows(width),
             )
             for frame in frames:
-                X = _parse_text_numbers(frame, columns)
+                X = _parse_text_numbers(frame, columns, path.decimal)
                 if X is None or not np.isfinite(X).all() or _has_empty_cell(frame, columns.labels):
                     explain_text_error(path, columns, width, named)
                     advice = "write it as plain CSV, without quotes"
@@ -153,7 +185,7 @@ def explain_text_error(path: Source, columns: Columns, width: int, named: bool) 
     for number, cells in records:
         _check_text_line(path, columns, width, (number, cells))
         for position, name in names.items():
-            value = parse_number(cells[position])
+            value = parse_number(cells[position], path.decimal)
             if value is None or value != value:
                 raise cell_error(f"{path}, line {number}, column {name!r}", cells[position])
 
@@ -164,7 +196,7 @@ def _check_text_line(path: Source, columns: Columns, width: int, record: Record)
         raise ValueError(f"{path}, line {record[0]} has no label: give each row a class, or leave the row out")
 
 
-def _parse_text_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
+def _parse_text_numbers(frame: pd.DataFrame, columns: Columns, decimal: str) -> NDArray[np.float32] | None:
     """(k, d), or None if a cell is not a number; True is 1 and False 0."""
     X = np.empty((len(frame), len(columns.features)), dtype=np.float32)
     # What overflows is infinite, and reported as such.
@@ -174,9 +206,11 @@ def _parse_text_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.flo
             # Integers beyond 64 bits, truth beside numbers, or words.
             if column.dtype.kind not in "iufb":
                 texts = column.astype(str).str.strip()
-                if not texts.map(lambda text: text.lower() in TRUTH or is_number(text)).all():
+                if not texts.map(lambda text: text.lower() in TRUTH or is_number(text, decimal)).all():
                     return None
-                column = texts.map(lambda text: TRUTH[text.lower()] if text.lower() in TRUTH else float(text))
+                column = texts.map(
+                    lambda text: TRUTH[text.lower()] if text.lower() in TRUTH else float(to_point(text, decimal))
+                )
             X[:, k] = column.to_numpy()
     return X
 
@@ -191,10 +225,14 @@ def _strip_texts(texts: Iterable[str] | None) -> list[str] | None:
 
 @contextmanager
 def _open_text(path: Source) -> Iterator[tuple[TextIO, str]]:
-    """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs."""
+    """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs.
+
+    Where fractions have commas, semicolons and tabs come first.
+    """
     with path.text() as file:
         first = next((line for line in file if line.strip()), "")
-        separators = [separator for separator in ",;\t" if separator in first]
+        kinds = ",;\t" if path.decimal == "." else ";\t,"
+        separators = [separator for separator in kinds if separator in first]
         delimiter = "\t" if path.suffix == ".tsv" else separators[0] if separators else ","
         if file.seekable():
             file.seek(0)
