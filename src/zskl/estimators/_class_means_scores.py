@@ -381,7 +381,8 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
             / model.width_
         )
         found: Floats = weights.sum(axis=1, keepdims=True) * (Y[first] + Y[second])
-        return found - 2 * weights @ seen
+        found -= 2 * weights @ seen
+        return found
 
     def parts(scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
         unit_rows = to_numpy(model._row_directions(scaled))
