@@ -102,13 +102,13 @@ def draw_batch(
 
 def measure(model: ClassMeansClassifier, X: NDArray[Any], y: NDArray[Any], both: bool) -> float:
     """Percent: accuracy of rows of unseen classes among these, or H among all classes at the model's constant."""
-    seen = np.isin(model.candidates_, model.classes_)
+    seen = np.isin(model.candidates_, model.seen_classes_)
     names = model.candidates_ if both else model.candidates_[~seen]
     scores = model.compatibility(X, candidates=list(names))
-    right = names[np.argmax(scores - model.calibration_ * np.isin(names, model.classes_), axis=1)] == y
+    right = names[np.argmax(scores - model.calibration_ * np.isin(names, model.seen_classes_), axis=1)] == y
     if not both:
         return 100 * float(right.mean())
-    old = np.isin(y, model.classes_)
+    old = np.isin(y, model.seen_classes_)
     parts = [np.mean([right[y == label].mean() for label in np.unique(y[side])]) for side in (old, ~old) if side.any()]
     return 100 * float(metrics.harmonic_mean(*parts)) if len(parts) == 2 else 100 * float(parts[0])
 

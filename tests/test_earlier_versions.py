@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 import zskl
+from fits import parts
 from tolerances import SUMS, assert_close
 
 FOLDERS = sorted((Path(__file__).parent / "earlier_versions").glob("0.*"))
+UNSORTED = sorted((Path(__file__).parent / "earlier_versions").glob("0.2/unsorted/*.zskl"))
 MODELS = [(folder.name, file.stem) for folder in FOLDERS for file in sorted(folder.glob("*.zskl"))]
 
 
@@ -21,6 +24,44 @@ def test_model_file_gives_the_scores_of_its_version(version, name):
     rows = np.array(stored["rows"], dtype="float32")
     model = zskl.load(folder / f"{name}.zskl")
     assert_close(model.compatibility(rows), np.array(stored["scores"][name]), SUMS.single)
+
+
+@pytest.mark.parametrize("path", UNSORTED, ids=lambda path: path.stem)
+def test_classes_of_a_file_of_0_2_are_sorted_and_keep_their_scores(path, tmp_path):
+    stored = json.loads(path.with_name("scores.json").read_text("utf-8"))
+    rows, columns = np.array(stored["rows"], dtype="float32"), stored["columns"][path.stem]
+    assert columns != sorted(columns)
+    model = zskl.load(path)
+    for place, one in enumerate((model, save_and_load(model, tmp_path / "model.zskl"))):
+        assert one.classes_.tolist() == one.candidates_.tolist() == sorted(columns), place
+        assert one.seen_classes_.tolist() == columns[:6]
+        expected = np.array(stored["scores"][path.stem])[:, np.argsort(columns)]
+        assert_close(one.compatibility(rows), expected, SUMS.single)
+        assert one.predict(rows).tolist() == stored["answers"][path.stem]
+        assert one.classes_[one.predict_proba(rows).argmax(axis=1)].tolist() == stored["answers"][path.stem]
+    if hasattr(model, "add_examples"):
+        assert model.add_examples(rows[:1], ["ape"]).classes_.tolist() == sorted([*columns, "ape"])
+
+
+def save_and_load(model, path):
+    model.save(path)
+    return zskl.load(path)
+
+
+@pytest.mark.parametrize("fault", ["another order", "an unseen class first", "a class twice"])
+def test_a_file_of_0_2_whose_classes_do_not_fit_is_refused(fault, tmp_path):
+    path = next(one for one in UNSORTED if one.stem == "eszsl")
+    header, arrays = parts(path)
+    names = header["candidates"]["values"]
+    if fault == "another order":
+        names[0], names[1] = names[1], names[0]
+    elif fault == "an unseen class first":
+        header["classes"]["values"][0] = names[-1]
+    else:
+        names[-1] = names[0]
+    save_file(arrays, tmp_path / "model.zskl", metadata={"zskl": json.dumps(header)})
+    with pytest.raises(ValueError, match="damaged: the classes"):
+        zskl.load(tmp_path / "model.zskl")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

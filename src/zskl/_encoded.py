@@ -57,8 +57,9 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     kept_rows_: NumPyArray
     model_: Any  # ClassMeansClassifier, or, from `zskl fit`, another estimator
 
-    classes_ = _delegate("classes_", "The classes, as the model inside has them.")
-    candidates_ = _delegate("candidates_", "The classes that `predict` chooses from.")
+    classes_ = _delegate("classes_", "All classes, sorted: what `predict` chooses from, and the columns.")
+    seen_classes_ = _delegate("seen_classes_", "The classes with training rows, sorted.")
+    candidates_ = _delegate("candidates_", "The same as `classes_`.")
     calibration_ = _delegate("calibration_", "What is subtracted from the scores of seen classes.")
     temperatures_ = _delegate("temperatures_", "What turns scores into probabilities; None before calibration.")
     prior_ = _delegate("prior_", "What is expected of a class before training.")

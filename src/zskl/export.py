@@ -136,7 +136,7 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         "kernel": {"name": model.kernel_.name, **model.kernel_.parameters()} if is_kernel else None,
         "incoherence": bool(model.incoherence_) if is_kernel else None,
         "labels": (model.signature_table_.labels if signatures else model.candidates_).tolist(),
-        "seen": model.classes_.tolist(),
+        "seen": model.seen_classes_.tolist(),
         "attribute_names": None if model.attribute_names_ is None else list(model.attribute_names_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
         "feature_scaling": model.feature_scaling_.name,

@@ -1,4 +1,4 @@
-"""Scores of zero-shot predictions, and three numbers about kernels and projections: pure functions of arrays.
+"""Scores of zero-shot predictions, three numbers about kernels and projections, and scorers for scikit-learn.
 
 Accuracies are fractions between 0 and 1 and are averaged over classes, so that a large class counts no more than a
 small one.
@@ -6,7 +6,7 @@ small one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl._arrays import Array, convert_like, is_torch, namespace, to_numpy
-from zskl._validation import to_plain
+from zskl._validation import check_count, check_option, list_values, to_plain
 
 __all__ = [
     "Curve",
@@ -26,6 +26,7 @@ __all__ = [
     "mean_per_class_accuracy",
     "per_class_accuracy",
     "polarisation",
+    "scorer",
     "seen_unseen_curve",
     "wrong_answers",
 ]
@@ -648,3 +649,184 @@ def incoherence(W: ArrayLike) -> float:
     length = np.linalg.norm(w, axis=0)
     unit = w / np.where(length > 0, length, 1.0)
     return float(np.sum((unit.T @ unit - np.eye(w.shape[1])) ** 2))
+
+
+# Scorers for scikit-learn
+
+
+def scorer(name: str, *, k: int = 5) -> Callable[..., float]:
+    """Make a scorer for scikit-learn that knows all classes of the model, with or without rows in y.
+
+    Pass it as `scoring` to `cross_val_score`, `GridSearchCV` and the like. A model has a column for each of `classes_`,
+    and rows are often of some of them. scikit-learn's own scorers of probabilities then refuse the rows, or take a
+    column for another class.
+
+    Parameters
+    ----------
+    name : str
+        What to measure; more is better for all of them.
+
+        - "accuracy": the share of rows that are answered right.
+        - "per_class_accuracy" or "balanced_accuracy": the mean of the accuracies of the classes in y.
+        - "f1_macro": the mean F1 of the classes that are in y or among the answers.
+        - "neg_log_loss": the mean logarithm of the probability of a row's class.
+        - "neg_brier_score": minus the squared error of the probabilities, summed over the classes (of two, halved).
+        - "top_k_accuracy": the share of rows whose class is among the best k.
+        - "roc_auc_ovr": the area under the ROC curve, each class in y against the rest, on average over these classes.
+        - "average_precision": the average precision of each class in y, on average over these classes.
+    k : int, default=5
+        How many classes count as right in "top_k_accuracy".
+
+    Returns
+    -------
+    callable
+        Takes a fitted model, X, y and maybe `sample_weight`, and returns a number.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from zskl import baselines, datasets, metrics
+    >>> data = datasets.make_synthetic(n_seen=6, n_unseen=3)
+    >>> X, y = data.samples("trainval")
+    >>> among_two = metrics.scorer("top_k_accuracy", k=2)
+    >>> found = cross_val_score(baselines.ESZSL(), X, y, scoring=among_two, params={"signatures": data.signatures})
+    >>> bool(found.mean() > 0.5)
+    True
+    """
+    check_option("name", name, _SCORERS)
+    return Scorer(name, check_count("k", k))
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A class, not a closure: other processes can take it."""
+
+    name: str
+    k: int
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        true = to_numpy(y) if is_torch(y) else np.asarray(y)
+        weights = np.ones(len(true)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+        return float(_SCORERS[self.name](_Answers(estimator, X, true, self.k), weights))
+
+    def __repr__(self) -> str:
+        return f"scorer({self.name!r}{f', k={self.k}' if self.name == 'top_k_accuracy' else ''})"
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What a fitted model says of rows whose classes are known."""
+
+    estimator: Any
+    X: Any
+    true: NDArray[Any]  # (n,)
+    k: int
+
+    def labels(self) -> NDArray[Any]:
+        return np.asarray(self.estimator.predict(self.X))
+
+    def probabilities(self) -> NDArray[np.floating]:
+        return np.asarray(to_numpy(self.estimator.predict_proba(self.X)))
+
+    def scores(self) -> NDArray[np.floating]:
+        """(n, C) of all classes: probabilities only where there is nothing finer."""
+        if not hasattr(self.estimator, "decision_function"):
+            return self.probabilities()
+        found: NDArray[np.floating] = np.asarray(to_numpy(self.estimator.decision_function(self.X)))
+        return found if found.ndim == 2 else np.column_stack([np.zeros_like(found), found])
+
+    def codes(self) -> NDArray[np.int64]:
+        """(n,) the column of each row's class."""
+        classes = self.estimator.classes_.tolist()
+        place = {label: column for column, label in enumerate(classes)}
+        missing = [label for label in dict.fromkeys(self.true.tolist()) if label not in place]
+        if missing:
+            raise ValueError(
+                f"y holds {list_values(missing)}, for which the model has no column: it knows {list_values(classes)}; "
+                "describe every class of y in the signatures of fit, or leave these rows out"
+            )
+        return np.array([place[label] for label in self.true.tolist()], dtype=np.int64)
+
+
+def _score_per_class(answers: _Answers, weights: Floats) -> float:
+    right = weights * (answers.labels() == answers.true)
+    codes = np.unique(answers.true, return_inverse=True)[1]
+    return float(np.mean(np.bincount(codes, right) / np.bincount(codes, weights)))
+
+
+def _score_f1(answers: _Answers, weights: Floats) -> float:
+    from sklearn.metrics import f1_score  # it takes long to import, and only scorers need it
+
+    return float(f1_score(answers.true, answers.labels(), average="macro", sample_weight=weights))
+
+
+def _score_log_loss(answers: _Answers, weights: Floats) -> float:
+    found = answers.probabilities()
+    least = np.finfo(found.dtype).eps  # what rounding makes 0 is not impossible
+    own = np.clip(found[np.arange(len(found)), answers.codes()], least, 1 - least)
+    return float(np.average(np.log(own.astype(np.float64)), weights=weights))
+
+
+def _score_brier(answers: _Answers, weights: Floats) -> float:
+    errors = answers.probabilities().astype(np.float64)
+    errors[np.arange(len(errors)), answers.codes()] -= 1
+    squares = np.average((errors**2).sum(axis=1), weights=weights)
+    return -float(squares) / (2 if errors.shape[1] == 2 else 1)
+
+
+def _score_top_k(answers: _Answers, weights: Floats) -> float:
+    found, codes = answers.scores(), answers.codes()
+    if answers.k >= found.shape[1]:
+        raise ValueError(
+            f"k is {answers.k}, and the model knows {found.shape[1]} classes: expected a smaller number, or every "
+            "answer would be right"
+        )
+    own = found[np.arange(len(found)), codes][:, None]
+    before = (found == own) & (np.arange(found.shape[1]) < codes[:, None])  # of equal scores the first one counts
+    right = ((found > own) | before).sum(axis=1) < answers.k
+    return float(np.average(right, weights=weights))
+
+
+def _score_classes(answers: _Answers, measure: Callable[[NDArray[np.bool_], NDArray[np.floating]], float]) -> float:
+    """The mean over the classes in y of a measure of their columns."""
+    found, codes = answers.probabilities(), answers.codes()
+    return float(np.mean([measure(codes == column, found[:, column]) for column in np.unique(codes)]))
+
+
+def _score_roc_auc(answers: _Answers, weights: Floats) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    present = np.unique(answers.true)
+    if len(present) < 2:
+        raise ValueError(
+            f"y holds 1 class only ({list_values(present)}): roc_auc_ovr compares rows of a class with rows of others; "
+            "score rows of 2 classes or more"
+        )
+    return _score_classes(answers, lambda mine, column: float(roc_auc_score(mine, column, sample_weight=weights)))
+
+
+def _score_average_precision(answers: _Answers, weights: Floats) -> float:
+    from sklearn.metrics import average_precision_score
+
+    def measure(mine: NDArray[np.bool_], column: NDArray[np.floating]) -> float:
+        return float(average_precision_score(mine, column, sample_weight=weights))
+
+    return _score_classes(answers, measure)
+
+
+_SCORERS: dict[str, Callable[[_Answers, Floats], float]] = {
+    "accuracy": lambda answers, weights: float(np.average(answers.labels() == answers.true, weights=weights)),
+    "per_class_accuracy": _score_per_class,
+    "balanced_accuracy": _score_per_class,
+    "f1_macro": _score_f1,
+    "neg_log_loss": _score_log_loss,
+    "neg_brier_score": _score_brier,
+    "top_k_accuracy": _score_top_k,
+    "roc_auc_ovr": _score_roc_auc,
+    "average_precision": _score_average_precision,
+}

@@ -65,9 +65,11 @@ class ImageClassifier(EncodedClassifier):
     fit_ : str
         What `fit` did, in words.
     classes_ : ndarray
-        The classes.
+        All classes, sorted: what `predict` chooses from, and the columns of probabilities.
+    seen_classes_ : ndarray
+        The classes with training rows, sorted.
     candidates_ : ndarray
-        The classes that `predict` chooses from.
+        The same as `classes_`.
 
     See Also
     --------

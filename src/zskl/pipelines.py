@@ -132,8 +132,12 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     Attributes
     ----------
+    classes_ : ndarray
+        All classes, sorted: what `predict` chooses from, and the columns of scores and probabilities.
+    seen_classes_ : ndarray
+        Those with training rows.
     candidates_ : ndarray
-        The classes that `predict` chooses from.
+        The same as `classes_`.
 
     See Also
     --------
@@ -155,6 +159,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
     """
 
     candidates_ = _delegate("candidates_")
+    seen_classes_ = _delegate("seen_classes_")
     attribute_names_ = _delegate("attribute_names_")
     calibration_ = _delegate("calibration_")
     temperatures_ = _delegate("temperatures_")

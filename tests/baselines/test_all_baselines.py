@@ -62,8 +62,8 @@ def test_other_names_for_the_classes_change_nothing_else(name, data, fitted):
     found = other.predict(unseen(data), candidates=[renamed[label] for label in data.unseen_classes])
     assert (found == expected).mean() > 0.97
     assert (
-        model.classes_.tolist()
-        != [k for k, _ in sorted(renamed.items(), key=lambda item: item[1])][: len(model.classes_)]
+        model.seen_classes_.tolist()
+        != [k for k, _ in sorted(renamed.items(), key=lambda item: item[1])][: len(model.seen_classes_)]
     )
 
 

@@ -74,7 +74,7 @@ def test_calibration_moves_the_threshold():
     shares = []
     for constant in (-4.0, -1.0, 0.0, 1.0, 4.0):
         model.calibration_ = constant
-        shares.append(np.isin(model.predict(DATA.X), model.classes_).mean())
+        shares.append(np.isin(model.predict(DATA.X), model.seen_classes_).mean())
     assert shares[0] == 1
     assert shares[-1] == 0
     assert shares == sorted(shares, reverse=True)
@@ -95,7 +95,7 @@ def test_too_few_classes_to_hold_one_out():
     two = np.isin(TRAINING[1], np.unique(TRAINING[1])[:2])
     model = CMTStar(random_state=0, epochs=5).fit(TRAINING[0][two], TRAINING[1][two], DATA.signatures)
     answers = model.predict(TRAINING[0][two])
-    assert np.isin(answers, model.classes_).mean() == pytest.approx(0.95, abs=0.05)
+    assert np.isin(answers, model.seen_classes_).mean() == pytest.approx(0.95, abs=0.05)
 
 
 def test_novelty_helps_if_seen_classes_attract_unseen_rows():

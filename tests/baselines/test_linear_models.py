@@ -124,9 +124,9 @@ def test_means_and_sums_over_classes():
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     training = model._prepare(X, y, table)
-    assert_close(class_signatures(training), [table.loc[[k]].mean() for k in model.classes_], SUMS.single)
-    assert_close(sum_by_class(training), [X[y == k].sum(axis=0) for k in model.classes_], SUMS.single)
-    assert (class_membership(training).argmax(axis=1) == np.searchsorted(model.classes_, y)).all()
+    assert_close(class_signatures(training), [table.loc[[k]].mean() for k in model.seen_classes_], SUMS.single)
+    assert_close(sum_by_class(training), [X[y == k].sum(axis=0) for k in model.seen_classes_], SUMS.single)
+    assert (class_membership(training).argmax(axis=1) == np.searchsorted(model.seen_classes_, y)).all()
 
 
 @pytest.mark.parametrize("rows", [60, 4])

@@ -49,7 +49,7 @@ def test_whole_numbers_as_classes(here):
     user_files.write_birds(here, [str(k) for k in range(8)], ids=False)
     invoke(*MAKE, "--unseen", "3")
     invoke("fit", "birds", "-o", "m.zskl", "--no-tune")
-    assert zskl.load("m.zskl").classes_.tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert zskl.load("m.zskl").seen_classes_.tolist() == [0, 1, 2, 4, 5, 6, 7]
     code, out = invoke("predict", "m.zskl", "features.csv", "--candidates", "3", "--candidates", "4", "--top", "1")
     assert code == 0
     assert out.splitlines()[0] == "row,class,score"

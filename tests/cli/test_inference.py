@@ -241,6 +241,7 @@ def test_explanations_as_text_for_a_few_rows(files):
 def test_explanations_as_a_table_of_all_rows(files, tmp_path):
     folder, model, X = files
     command = [folder / "digits.zskl", folder / "named.csv", "--signatures", folder / "new.csv", "--against", "4"]
+    command += ["--by", "scaled"]  # of attributes as they were written some add nothing, and have no line
     code, out, _ = explain(*command, "-o", tmp_path / "out.csv")
     assert (code, out.strip()) == (0, f"wrote {tmp_path / 'out.csv'}: 150 lines")
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
@@ -249,7 +250,7 @@ def test_explanations_as_a_table_of_all_rows(files, tmp_path):
         ",".join(lines[0])
         == "id,class,against,difference,calibration,rest,rank,attribute,contribution,value,value_against"
     )
-    found = model.explain(X, candidates=[3, 4, 6], against=4)
+    found = model.explain(X, candidates=[3, 4, 6], against=4, by="scaled")
     assert [line["class"] for line in lines[::5]] == [str(one.label) for one in found]
     assert {line["against"] for line in lines} == {"4"}
     first = [(line["attribute"], float(line["contribution"])) for line in lines[:5]]
@@ -275,7 +276,8 @@ def test_explanations_as_lines_of_json(files, tmp_path):
 def test_explanations_of_class_means_name_seen_classes_and_terms(files, tmp_path):
     folder, _, X = files
     command = [folder / "means.zskl", folder / "rows.npy", "--label", "3", "--against", "8", "--top", "2"]
-    found = zskl.load(folder / "means.zskl").explain(X, 2, label=3, against=8)
+    command += ["--by", "classes"]
+    found = zskl.load(folder / "means.zskl").explain(X, 2, label=3, against=8, by="classes")
     assert explain(*command, "--rows", "4")[1] == f"row 4: {found[4]}\n"
     records = [json.loads(line) for line in explain(*command, "--json")[1].splitlines()]
     for record, one in zip(records, found, strict=True):
@@ -330,17 +332,19 @@ def test_help_of_explain_has_an_example():
     assert "Example: zskl explain" in " ".join(out.split())
 
 
-def test_explanations_by_raw_attributes(files, tmp_path):
+def test_raw_stands_for_attributes_with_a_note(files, tmp_path):
     folder, _, X = files
     for name in ("digits", "means"):
         command = [folder / f"{name}.zskl", folder / "rows.npy", "--label", "3", "--against", "8", "--raw"]
-        found = zskl.load(folder / f"{name}.zskl").explain(X, label=3, against=8, raw=True)
-        assert explain(*command, "--rows", "4")[1] == f"row 4: {found[4]}\n"
+        found = zskl.load(folder / f"{name}.zskl").explain(X, label=3, against=8)
+        code, out, note = explain(*command, "--rows", "4")
+        assert (code, out) == (0, f"row 4: {found[4]}\n")
+        assert "--raw goes with 0.4" in note
         assert "in both" not in str(found[4])
         records = [json.loads(line) for line in explain(*command, "--json")[1].splitlines()]
         assert {record["by"] for record in records} == {"attributes"}
-        lengths = ["centring and lengths" in record["terms"] for record in records]  # as long as each other, here
-        assert lengths == [name == "means"] * 30
+        assert [record["text"] for record in records] == [str(one) for one in found]
+        assert all(record["evidence"] == [] for record in records) == (name == "digits")
     assert explain(*command, "-o", tmp_path / "out.csv")[0] == 0
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
         assert {line["attribute"] for line in csv.DictReader(file) if line["rank"] == "1"} <= {

@@ -21,7 +21,16 @@ from fits import ALL, DATA, KERNEL_METHODS, ROWS, TRAINING, UNSEEN, estimator, f
 from taught_models import SORTS
 from tolerances import AFTER_FIT, SUMS, assert_close
 from toy import CANDIDATES, assert_one_sentence
-from zskl import ClassMeansClassifier, Committee, DivergenceError, ZeroShotKernelClassifier, _arrays, baselines, methods
+from zskl import (
+    ClassMeansClassifier,
+    Committee,
+    DivergenceError,
+    ZeroShotKernelClassifier,
+    _arrays,
+    baselines,
+    methods,
+    metrics,
+)
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.kernels import Cauchy, Gaussian, Polynomial
@@ -198,7 +207,7 @@ CODES = {"ant": 3, "cat": 7, "dog": 8, "emu": -2, "bee": 5}
 def test_text_labels_in_every_form(toy, form):
     expected = toy.fitted()
     model = toy.model().fit(toy.X, LABELS[form](toy.y), toy.table)
-    assert model.classes_.tolist() == ["ant", "cat", "dog"]
+    assert model.seen_classes_.tolist() == ["ant", "cat", "dog"]
     assert model.candidates_.tolist() == CANDIDATES
     np.testing.assert_array_equal(model.projection_, expected.projection_)
     predicted = model.predict(toy.X)
@@ -226,8 +235,8 @@ def test_integer_labels(toy, dtype):
     )
     table = toy.table.set_axis([CODES[label] for label in toy.table.index])
     model = toy.model().fit(toy.X, y, table)
-    assert model.classes_.tolist() == [3, 7, 8]
-    assert model.candidates_.tolist() == [3, 7, 8, -2, 5]
+    assert model.seen_classes_.tolist() == [3, 7, 8]
+    assert model.classes_.tolist() == model.candidates_.tolist() == [-2, 3, 5, 7, 8]
     assert model.predict(toy.X).dtype.kind in "iu"
     named = toy.fitted()
     np.testing.assert_array_equal(model.projection_, named.projection_)
@@ -237,7 +246,7 @@ def test_integer_labels(toy, dtype):
 def test_boolean_labels(toy):
     y = toy.y == "dog"
     model = toy.model().fit(toy.X, y, {False: [1.0, 0.0], True: [0.2, 1.0]})
-    assert model.classes_.tolist() == model.candidates_.tolist() == [False, True]
+    assert model.seen_classes_.tolist() == model.candidates_.tolist() == [False, True]
     assert model.predict(toy.X).dtype == bool
     assert model.decision_function(toy.X).shape == (len(y),)
 
@@ -245,7 +254,7 @@ def test_boolean_labels(toy):
 def test_predicted_labels_have_the_type_of_the_labels_of_fit(toy):
     for y in (toy.y.astype(np.str_), toy.y.astype(object)):
         model = toy.model().fit(toy.X, y, toy.table)
-        assert model.candidates_.dtype.kind == model.classes_.dtype.kind == y.dtype.kind
+        assert model.candidates_.dtype.kind == model.seen_classes_.dtype.kind == y.dtype.kind
         assert model.predict(toy.X).dtype.kind == y.dtype.kind
         assert model.predict(toy.X, toy.table.loc[["emu", "bee"]]).dtype.kind == y.dtype.kind
 
@@ -271,11 +280,16 @@ def test_a_table_whose_integer_classes_were_read_as_floats(toy):
 
 def test_decision_function_has_the_shape_of_scikit_learn(toy):
     model = toy.fitted()
-    assert_close(model.decision_function(toy.X), model.compatibility(toy.X)[:, :3], SUMS.double)
+    assert_close(model.decision_function(toy.X), model.compatibility(toy.X), SUMS.double)
     two = toy.y != "cat"
     model = toy.model().fit(toy.X[two], toy.y[two], toy.table)
     scores = model.compatibility(toy.X)
     assert scores.shape == (len(toy.X), 5)
+    assert_close(model.decision_function(toy.X), scores, SUMS.double)
+    two = model.decision_function(toy.X, candidates=model.seen_classes_)
+    assert_close(two, scores[:, [0, 3]], SUMS.double)  # chosen ones have a column each
+    model = toy.model().fit(toy.X[toy.y != "cat"], toy.y[toy.y != "cat"], toy.table.loc[["ant", "dog"]])
+    scores = model.compatibility(toy.X)
     assert_close(model.decision_function(toy.X), scores[:, 1] - scores[:, 0], SUMS.double)
 
 
@@ -303,8 +317,8 @@ def test_calibration_is_subtracted_from_seen_classes_where_both_kinds_compete(to
     before = model.compatibility(toy.X)
     model.calibration_ = calibration
     np.testing.assert_array_equal(model.compatibility(toy.X), before)  # always raw
-    assert_close(model.decision_function(toy.X), before[:, :3], SUMS.double)
-    lowered = before - calibration * np.array([1, 1, 1, 0, 0])
+    lowered = before - calibration * np.array([1, 0, 1, 1, 0])
+    assert_close(model.decision_function(toy.X), lowered, SUMS.double)
     assert model.predict(toy.X).tolist() == [CANDIDATES[best] for best in lowered.argmax(axis=1)]
     labels, scores = model.top_k(toy.X, return_scores=True)
     assert labels[:, 0].tolist() == model.predict(toy.X).tolist()
@@ -650,7 +664,8 @@ def test_a_device_without_torch(monkeypatch):
 
 
 # Scorers
-# scikit-learn's probability and ranking scorers, each against a slow computation, for a table with further classes.
+# Scorers of probabilities and ranks, scikit-learn's and those of `zskl.metrics`, each against a slow computation. Those
+# of scikit-learn need rows of all classes; ours are also asked about a table with further classes.
 
 ignore_uncalibrated = pytest.mark.filterwarnings("ignore::zskl.estimators.base.UncalibratedWarning")
 SEEN = {"two": [0, 1], "three": [0, 1, 2]}
@@ -661,13 +676,13 @@ if "scale_by_half" not in inspect.signature(brier_score_loss).parameters:  # sci
     ONLY |= {"neg_brier_score": "two"}
 
 
-def problem(classes):
-    """Rows of some classes, close enough to be mistaken for each other, and a table of five."""
+def problem(classes, further=True):
+    """Rows of some classes, close enough to be mistaken for each other, and a table of five, or of these alone."""
     rng = np.random.default_rng(5)
     table = dict(enumerate(rng.normal(size=(5, 4))))
     y = np.repeat(SEEN[classes], 12)
     X = np.array([table[label] for label in y]) @ rng.normal(size=(4, 6)) + 2.0 * rng.normal(size=(len(y), 6))
-    return X, y, table
+    return X, y, table if further else {label: table[label] for label in SEEN[classes]}
 
 
 # Slow and obvious: y (n,) are places of classes, S (n, C) scores, P (n, C) probabilities
@@ -737,11 +752,11 @@ SLOW = {
 
 
 def by_hand(model, X, y, name):
-    """The scorer's value from raw scores of the classes with rows."""
-    S = np.column_stack([model.compatibility(X, candidates=[label]) for label in model.classes_])
+    """The scorer's value from raw scores of the classes, all of which have rows."""
+    S = np.column_stack([model.compatibility(X, candidates=[label]) for label in model.seen_classes_])
     T = 1.0 if model.temperatures_ is None else model.temperatures_["seen"]
     e = [[math.exp(score / T) for score in row] for row in S]
-    return SLOW[name](np.searchsorted(model.classes_, y), S, np.array([np.array(row) / sum(row) for row in e]))
+    return SLOW[name](np.searchsorted(model.seen_classes_, y), S, np.array([np.array(row) / sum(row) for row in e]))
 
 
 @ignore_uncalibrated
@@ -753,7 +768,7 @@ def test_every_scorer_of_probabilities_or_ranks_has_a_slow_twin():
 @ignore_uncalibrated
 @pytest.mark.parametrize(("name", "classes"), [(n, k) for n in NAMES for k in SEEN if ONLY.get(n, k) == k])
 def test_a_scorer_says_what_a_slow_computation_says(name, classes):
-    X, y, table = problem(classes)
+    X, y, table = problem(classes, further=False)
     model = baselines.ESZSL().fit(X[::2], y[::2], table)
     model.calibration_, model.temperatures_ = 0.3, TEMPERATURES
     found, expected = get_scorer(name)(model, X[1::2], y[1::2]), by_hand(model, X[1::2], y[1::2], name)
@@ -764,8 +779,8 @@ def test_a_scorer_says_what_a_slow_computation_says(name, classes):
 @ignore_uncalibrated
 @pytest.mark.parametrize("name", NAMES)
 def test_a_scorer_in_cross_validation(name):
-    """Every fold trains on some rows of each class, and knows the further classes of the table."""
-    X, y, table = problem(ONLY.get(name, "three"))
+    """Every fold trains on some rows of each class."""
+    X, y, table = problem(ONLY.get(name, "three"), further=False)
     folds = StratifiedKFold(2)
     found = cross_val_score(baselines.ESZSL(), X, y, scoring=name, cv=folds, params={"signatures": table})
     for value, (train, test) in zip(found, folds.split(X, y), strict=True):
@@ -774,13 +789,12 @@ def test_a_scorer_in_cross_validation(name):
 
 
 @ignore_uncalibrated
-def test_top_k_accuracy_is_that_of_top_k_among_the_same_classes():
+def test_top_k_accuracy_is_that_of_top_k():
     X, y, table = problem("three")
     model = baselines.ESZSL().fit(X, y, table)
-    among = model.top_k(X, 2, candidates=model.classes_)
-    right = [label in row for label, row in zip(y, among, strict=True)]
-    assert get_scorer("top_k_accuracy")(model, X, y) == pytest.approx(np.mean(right), rel=SUMS.double)
-    assert {3, 4} & set(model.top_k(X, 2).ravel())  # by itself it names the further classes too
+    right = [label in row for label, row in zip(y, model.top_k(X, 2), strict=True)]
+    assert metrics.scorer("top_k_accuracy", k=2)(model, X, y) == pytest.approx(np.mean(right), rel=SUMS.double)
+    assert {3, 4} & set(model.top_k(X, 2).ravel())  # further classes compete
 
 
 MODELS = [
@@ -793,28 +807,27 @@ MODELS = [
 
 @ignore_uncalibrated
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
-def test_columns_are_the_classes_with_rows_unless_you_choose(model):
+def test_columns_are_the_classes_unless_you_choose(model):
     X, y, table = problem("three")
     model = clone(model).fit(X, y, table)
-    if hasattr(model, "add_examples"):  # a class of examples alone is a candidate, and no class of `fit`
-        model = model.add_examples(X[:2], [9, 9])
+    if hasattr(model, "add_examples"):  # a class of examples alone has a column, and no training rows
+        model = model.add_examples(X[:2], [-9, -9])
     model.calibration_, model.temperatures_ = 0.3, TEMPERATURES
-    every = model.candidates_
-    assert len(every) > len(model.classes_) == 3
+    every = model.classes_
+    assert len(every) > len(model.seen_classes_) == 3
     for method in (model.predict_proba, model.decision_function):
-        assert method(X).shape == (len(X), 3)
-        np.testing.assert_array_equal(method(X), method(X, candidates=model.classes_))
-        assert method(X, candidates=every).shape == (len(X), len(every))
+        np.testing.assert_array_equal(method(X), method(X, candidates=every))
+        assert method(X, candidates=every[::-1]).shape == method(X).shape == (len(X), len(every))
+        assert method(X, candidates=model.seen_classes_).shape == (len(X), 3)
         assert method(X, {label: table[label] for label in (3, 1)}).shape == (len(X), 2)
-        np.testing.assert_array_equal(every[method(X, candidates=every).argmax(axis=1)], model.predict(X))
-    for chosen in (None, every, [3, 4]):
+    for chosen in (None, model.seen_classes_, [3, 4]):
         np.testing.assert_allclose(model.predict_proba(X, candidates=chosen).sum(axis=1), 1, rtol=SUMS.double)
     assert set(np.unique(model.top_k(X, len(every)))) == set(every)
 
 
 @ignore_uncalibrated
 def test_classifiers_of_scikit_learn_that_read_probabilities():
-    X, y, table = problem("three")
+    X, y, table = problem("three", further=False)  # they know the classes of y alone
     model = CalibratedClassifierCV(baselines.ESZSL(), cv=2).fit(X, y, signatures=table)
     assert model.predict_proba(X).shape == (len(X), 3)
     assert model.score(X, y) > 0.4

@@ -310,3 +310,34 @@ def test_a_committee_with_blocks(problem):
         for member, temperature in zip(committee.members_, committee.member_temperatures_, strict=True)
     )
     assert_close(committee.compatibility(new), scores, SOLUTION.single)
+
+
+@pytest.mark.parametrize("by", ["attributes", "scaled", "classes"])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}, {"signature_blocks": TABLES}], ids=str)
+def test_explanations_add_up_and_name_blocks(problem, by, settings):
+    X, y, table, new, labels = problem
+    model = make(crowding=0.2, **settings).fit(X, y, table).add_examples(new[:4], labels[:4])
+    scores = pd.DataFrame(model.compatibility(new), columns=model.classes_)
+    for place, one in enumerate(model.explain(new, by=by)):
+        difference = scores.loc[place, one.label] - scores.loc[place, one.against]
+        assert_close(one.contributions.sum() + sum(one.terms.values()), difference, SOLUTION.single)
+        assert list(one.blocks) == ["eye", "ear"]
+        assert_close(sum(one.blocks.values()) + one.terms.get("crowding", 0.0), difference, SOLUTION.single)
+        assert "by features" in str(one)
+
+
+def test_slopes_of_explanations_are_differences(problem):
+    """What an attribute adds is its change times the slope, where all else stays: against central differences."""
+    X, y, table, new, _ = problem
+    model = make(signature_blocks=TABLES).fit(X, y, table)
+    base, step = table.loc["c10"], 1e-4
+    near = pd.DataFrame([base, base], index=["a", "b"])
+    near.loc["a"] += step * np.arange(1.0, 7.0)
+    one = model.explain(new[:1], signatures=near, label="a", against="b", by="attributes")[0]
+    row, slow = new[0], []
+    for column in range(6):
+        ends = pd.DataFrame([base, base], index=["a", "b"])
+        ends.iloc[0, column] += step * (column + 1)
+        scores = model.compatibility(row[None].astype(np.float64), ends)[0]
+        slow.append(scores[0] - scores[1])
+    assert_close(one.contributions, np.array(slow), 0.01)

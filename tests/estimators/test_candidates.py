@@ -285,7 +285,7 @@ def test_a_small_gap_between_the_best_two_comes_first(toy):
     assert_close(worth, np.exp(-gaps[rows] / gaps.mean()), SUMS.double)
     model.calibration_ = 0.25  # the constant counts, as in predict
     few = model.label_next(X, 3, diversity=0)
-    scores = np.sort(model.compatibility(X) - 0.25 * np.isin(model.candidates_, model.classes_), axis=1)
+    scores = np.sort(model.compatibility(X) - 0.25 * np.isin(model.candidates_, model.seen_classes_), axis=1)
     assert few.tolist() == np.argsort(scores[:, -1] - scores[:, -2])[:3].tolist()
     asked = model.label_next(X, 3, candidates=["emu", "bee"], diversity=0)
     assert asked.tolist() == np.argsort(np.abs(np.subtract(*model.compatibility(X, candidates=["emu", "bee"]).T)))[

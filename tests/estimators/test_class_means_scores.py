@@ -1,18 +1,19 @@
 """Scores of class means in a search, as search vectors, and split into the parts of an explanation."""
 
+import copy
 import gc
 import weakref
 
 import numpy as np
 import pytest
 
+from slow_walk import WALKED, ask, walk, walk_descriptions
 from taught_models import SORTS, fitted, shared_table, taught
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, datasets, selection
 from zskl.estimators import kernel_classifier
 from zskl.estimators._candidates import best_row_scores
-from zskl.estimators._class_means_scores import CrowdingScores, compute_score_secants
-from zskl.estimators.explanation import SCALING
+from zskl.estimators._class_means_scores import DESCRIPTION, CrowdingScores
 
 # Searches
 
@@ -84,7 +85,7 @@ def test_calibration_can_be_part_of_the_map(toy):
     maps = model.ranking_map()
     scores = maps.samples(toy.X) @ maps.classes(calibrated=True).T
     assert maps.labels()[scores.argmax(axis=1)].tolist() == model.predict(toy.X).tolist()
-    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.classes_)
+    told = model.compatibility(toy.X) - 0.2 * np.isin(model.candidates_, model.seen_classes_)
     assert_close(scores, told, SUMS.single)
 
 
@@ -94,32 +95,34 @@ def test_calibration_can_be_part_of_the_map(toy):
 EXACT = 1e-9
 
 
-def slow_parts(model, x, label, row):
-    """The parts of score(x, label), obvious and slow: name → value, with a part for each attribute or seen class."""
-    table = model.signature_table_
+def slow_row(model, x):
     scaled = model.feature_scaling_.apply(x[None])[0]
     unit_row = (scaled - model.center_) @ model.whitening_.astype(float)
-    unit_row = unit_row / np.linalg.norm(unit_row)
-    y = model.signature_scaling_.apply(row[None])[0]
-    seen = table.select(model.classes_)
-    by_class = model.kernel == "gaussian" and model.prior_ != "cosine"
-    parts, vectors = {}, {}
-    for one, owner, weights in zip(
-        model.signature_scaling_.apply(seen.matrix), seen.labels.tolist(), model.regression_.astype(float), strict=True
-    ):
-        if by_class:
-            likeness = np.exp(-((y - one) ** 2).sum() / model.width_)
-            vectors[owner] = vectors.get(owner, 0) + likeness * weights
-        else:
-            for m in range(len(y)):
-                vectors[m] = vectors.get(m, 0) + y[m] * one[m] * weights
-    if model.prior_ != "zero":
-        own = model.feature_scaling_.apply(row[None])[0] - model.signature_center_
-        for m in range(len(own)):
-            name = "the description itself" if by_class else m
-            vectors[name] = vectors.get(name, 0) + model.slope_ * own[m] * model.whitening_[m].astype(float)
-    mean = sum(vectors.values())
-    known, adapted = label in model.classes_, label in model.adapted_classes_
+    return unit_row / np.linalg.norm(unit_row)
+
+
+def slow_mean(model, y, own):
+    """m of a scaled signature, and of what the prior expects: (y as a feature) − centre, or None."""
+    seen = model.signature_scaling_.apply(model.signature_table_.select(model.seen_classes_).matrix)
+    mean = np.zeros(len(model.center_))
+    if model.prior_ != "cosine":
+        for one, weights in zip(seen, model.regression_.astype(float), strict=True):
+            near = y @ one if model.kernel == "linear" else np.exp(-((y - one) ** 2).sum() / model.width_)
+            mean += near * weights
+    return mean if own is None else mean + model.slope_ * own @ model.whitening_.astype(float)
+
+
+def slow_own(model, row):
+    return None if model.prior_ == "zero" else model.feature_scaling_.apply(row[None])[0] - model.signature_center_
+
+
+def slow_terms(model, x, label, row):
+    """What each source of rows adds to score(x, label) beyond the description, and crowding, obvious and slow."""
+    unit_row, y = slow_row(model, x), model.signature_scaling_.apply(row[None])[0]
+    seen = model.signature_table_.select(model.seen_classes_)
+    mean = slow_mean(model, y, slow_own(model, row))
+    described = mean / np.linalg.norm(mean)
+    known, adapted = label in model.seen_classes_, label in model.adapted_classes_
     examples = [k for k, name in enumerate(model.example_classes_) if name == label]
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
@@ -127,23 +130,26 @@ def slow_parts(model, x, label, row):
         weight = model._description_worth(len(given)) * slow_certainty(
             model, y, model.signature_scaling_.apply(seen.matrix)
         )
-    weight = 0.0 if label in model.undescribed_ else weight
-    whole = weight * mean / np.linalg.norm(mean)
+    if label in model.undescribed_ or not weight:
+        weight, described = 0.0, np.zeros_like(described)
     rows = {}
     if known:
-        rows["training rows"] = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
+        rows["training rows"] = model.class_sums_[model.seen_classes_.tolist().index(label)].astype(float)
     if examples:
         counted = {1.0: 1.0, -1.0: -0.35 / max(1, len(examples) - len(given))}
         rows["examples"] = sum(counted[model.example_weights_[k]] * model.examples_[k].astype(float) for k in examples)
         rows["examples"] = rows["examples"] + model._refined_examples().get(label, 0.0)
     if adapted:
         rows["unlabelled rows"] = model.adapted_sums_[model.adapted_classes_.index(label)].astype(float)
-    whole = whole + sum(rows.values())
+    whole = weight * described + sum(rows.values())
     length = np.linalg.norm(whole)
-    for name, vector in vectors.items():
-        parts[name] = unit_row @ vector * weight / np.linalg.norm(mean) / length
-    for name, vector in rows.items():
-        parts[name] = unit_row @ vector / length
+    spare = 1 - weight / length
+    sizes = {name: np.linalg.norm(vector) for name, vector in rows.items()}
+    parts = {
+        name: unit_row @ vector / length - spare * sizes[name] / sum(sizes.values()) * (unit_row @ described)
+        for name, vector in rows.items()
+    }
+    parts[DESCRIPTION] = unit_row @ described
     if model.crowding_:
         near = sorted(kept.astype(float) @ whole / length for kept in model.kept_rows_)
         parts["crowding"] = -model.crowding_ * np.mean(near[-max(1, int(model.crowding_share * len(near))) :])
@@ -165,43 +171,133 @@ def slow_certainty(model, y, Y):
     return np.clip(usual / variance(y, Y), 0.2, 5.0)
 
 
-def chosen_row(model, one, values):
-    """The signature of a class that an explanation speaks of."""
-    rows = model.signature_table_.select([one]).matrix
-    return rows[0] if values is None else next(row for row in rows if np.array_equal(row, values))
+def without_rows(model):
+    """The model as it scores classes that it has only read about."""
+    found = copy.copy(model)
+    found.crowding_ = 0.0
+    return found
+
+
+@pytest.mark.parametrize("by", ["attributes", "scaled", "classes"])
+@pytest.mark.parametrize("sort", SORTS)
+def test_contributions_and_terms_add_up(toy, sort, by):
+    model = SORTS[sort](toy)
+    if by == "classes" and model.prior_ == "cosine":
+        with pytest.raises(ValueError, match=r"^by is 'classes': ClassMeansClassifier does not compare"):
+            model.explain(toy.X, by=by)
+        return
+    X = np.concatenate([toy.X[:4], toy.X_new])
+    labels, scores = model.candidates_.tolist(), model.compatibility(X)
+    names = set()
+    for row, one in zip(scores, model.explain(X, by=by), strict=True):
+        assert abs(one.contributions.sum() + one.offset - one.difference) <= EXACT
+        assert one.difference == pytest.approx(row[labels.index(one.label)] - row[labels.index(one.against)], abs=EXACT)
+        assert (one.likeness is not None) == (by == "classes")
+        assert one.by == by
+        for source in {part.source for part in one.evidence}:
+            mine = sum(part.adds for part in one.evidence if part.source == source)
+            assert mine == pytest.approx(one.terms[source], abs=EXACT)
+        names |= set(one.terms)
+    assert ("examples" in names, "unlabelled rows" in names) == ("taught" in sort, "adapted" in sort)
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_contributions_and_terms_match_slow_sums(toy, sort):
+def test_parts_of_attributes_match_a_slow_walk(toy, sort):
     model = SORTS[sort](toy)
-    X = np.concatenate([toy.X[:4], toy.X_new])
-    found = model.explain(X)
-    labels = model.candidates_.tolist()
-    scores = model.compatibility(X)
-    for x, row, one in zip(X, scores, found, strict=True):
-        assert abs(one.contributions.sum() + one.offset - one.difference) <= EXACT
-        assert one.difference == pytest.approx(row[labels.index(one.label)] - row[labels.index(one.against)], abs=EXACT)
-        assert (one.likeness is None) == (model.kernel == "linear" or model.prior_ == "cosine")
-        if one.likeness is not None and "several" in sort:
-            continue  # which signature is compared shows in values of attributes only
-        by_attribute = one.likeness is None
-        parts = [
-            slow_parts(model, x, label, chosen_row(model, label, values if by_attribute else None))
-            for label, values in ((one.label, one.values), (one.against, one.values_against))
-        ]
-        keys = range(len(one.attributes)) if by_attribute else model.classes_.tolist()
-        assert_close(one.contributions, [parts[0][key] - parts[1][key] for key in keys], SUMS.double)
-        terms = {name for part in parts for name in part if name not in keys}
-        assert set(one.terms) == terms
-        for name in terms:
-            assert one.terms[name] == pytest.approx(parts[0].get(name, 0) - parts[1].get(name, 0), abs=EXACT)
-    names = {name for one in found for name in one.terms}
-    assert ("examples" in names, "unlabelled rows" in names) == ("taught" in sort, "adapted" in sort)
+    for x, one in zip(toy.X_new[:3], model.explain(toy.X_new[:3], by="attributes"), strict=True):
+        rows = [one.values, one.values_against]
+        if DESCRIPTION in one.terms:  # the other one counts for nothing beside examples
+            np.testing.assert_array_equal(one.contributions, 0.0)
+        else:
+            walked = walk_descriptions(model, one, ask(without_rows(model), x))
+            assert np.abs(one.contributions - walked).max() <= WALKED * np.abs(walked).max()
+        terms = [slow_terms(model, x, *pair) for pair in zip((one.label, one.against), rows, strict=True)]
+        for name, value in one.terms.items():
+            assert value == pytest.approx(terms[0].get(name, 0) - terms[1].get(name, 0), abs=EXACT)
+
+
+@pytest.mark.parametrize(
+    "sort",
+    [sort for sort in SORTS if sort != "cosine" and not {"several", "taught"} & {*sort.replace(",", "").split()}],
+)
+def test_parts_of_scaled_attributes_and_of_classes_match_a_slow_walk(toy, sort):
+    model = SORTS[sort](toy)
+    x, seen = toy.X_new[0], model.signature_table_.select(model.seen_classes_).matrix
+    unit_row, seen = slow_row(model, x), model.signature_scaling_.apply(seen)
+    regression, whiten = model.regression_.astype(float), model.whitening_.astype(float)
+    (one,) = model.explain(x[None], label="emu", against="ant", by="scaled")
+    (other,) = model.explain(x[None], label="emu", against="ant", by="classes")
+    rows = [one.values, one.values_against]
+    y, own = (
+        [scale(model, row) for row in rows] for scale in (lambda m, r: m.signature_scaling_.apply(r[None])[0], slow_own)
+    )
+    p = len(y[0])
+
+    def cosine(mean):
+        return mean @ unit_row / np.linalg.norm(mean, axis=1)
+
+    def score(points):  # y, and beside it y° where there is one
+        return cosine(
+            np.stack([slow_mean(model, point[:p], point[p:] if len(point) > p else None) for point in points])
+        )
+
+    def score_by_class(points):
+        mean = points[:, : len(seen)] @ regression
+        return cosine(mean if points.shape[1] == len(seen) else mean + model.slope_ * points[:, len(seen) :] @ whiten)
+
+    def near(row):
+        return seen @ row if model.kernel == "linear" else np.exp(-((seen - row) ** 2).sum(axis=1) / model.width_)
+
+    ends = [np.concatenate([each, *([] if mine is None else [mine])]) for each, mine in zip(y, own, strict=True)]
+    walked = walk(*ends, score).reshape(-1, p).sum(axis=0)
+    assert np.abs(one.contributions - walked).max() <= WALKED * np.abs(walked).max()
+    ends = [np.concatenate([near(each), *([] if mine is None else [mine])]) for each, mine in zip(y, own, strict=True)]
+    walked = walk(*ends, score_by_class)
+    assert np.abs(other.contributions - walked[: len(seen)]).max() <= WALKED * np.abs(walked).max()
+    assert other.terms.get("the description itself", 0.0) == pytest.approx(
+        walked[len(seen) :].sum(), rel=1e-3, abs=1e-9
+    )
+
+
+def test_attributes_in_which_classes_agree_add_nothing(toy):
+    table = toy.table.copy()
+    table.iloc[:, :2] = table.iloc[:, :2].round()
+    agreed = fitted(toy, table).explain(toy.X, top=99)
+    assert any((one.values == one.values_against).any() for one in agreed)
+    for one in agreed:
+        np.testing.assert_array_equal(one.contributions[one.values == one.values_against], 0.0)
+
+
+def test_columns_without_names_fall_back_to_classes(toy):
+    vectors = toy.table.set_axis([f"w{k}" for k in range(4)], axis=1)
+    (one,) = fitted(toy, vectors).explain(toy.X_new[:1])
+    assert (one.by, one.attributes) == ("classes", ("ant", "cat", "dog"))
+    assert "the columns of the descriptions have no names, so training classes stand for them" in str(one)
+    (other,) = fitted(toy, vectors).explain(toy.X_new[:1], by="attributes")
+    assert (other.by, other.note, other.attributes[0]) == ("attributes", "", "w0")
+    (plain,) = fitted(toy).explain(toy.X_new[:1])
+    assert (plain.by, plain.note, plain.attributes) == ("attributes", "", tuple(toy.table.columns))
+
+
+def test_which_rows_count_is_said(toy):
+    model = taught(fitted(toy), toy)
+    (one,) = model.explain(toy.X_new[:1], label="emu", against="cat")
+    told = {(part.label, part.source): part for part in one.evidence}
+    assert told.keys() == {("emu", "examples"), ("cat", "examples"), ("cat", "training rows")}
+    assert told["cat", "training rows"].rows == (toy.y == "cat").sum() == 12
+    mine = [k for k, label in enumerate(model.example_classes_) if label == "emu"]
+    assert told["emu", "examples"].rows == len(mine)
+    adds = dict(told["emu", "examples"].examples)
+    assert adds.keys() <= set(range(1, len(mine) + 1))
+    unit_row, counted = slow_row(model, toy.X_new[0]), model._weigh_examples()
+    near = [counted[k] * model.examples_[k].astype(float) @ unit_row for k in mine]
+    assert max(adds, key=adds.get) == int(np.argmax(near)) + 1
+    assert "12 training rows of cat" in str(one)
 
 
 def test_values_of_seen_classes_are_similarities(toy):
     model = fitted(toy)
-    (one,) = model.explain(toy.X_new[:1], label="cat", against="emu")
+    (one,) = model.explain(toy.X_new[:1], label="cat", against="emu", by="classes")
     assert one.attributes == ("ant", "cat", "dog")
     assert (one.values[1], one.values_against[1] < 1) == (1.0, True)
     Y = model.signature_scaling_.apply(toy.table.loc[["emu", "ant"]].to_numpy())
@@ -211,14 +307,14 @@ def test_values_of_seen_classes_are_similarities(toy):
 
 
 def test_printed_explanation(toy):
-    one = taught(fitted(toy), toy).explain(toy.X_new[:1], top=2, label="emu", against="cat")[0]
-    lines = str(one).split("\n")
-    assert lines[0] == f"emu against cat: {one.difference:+.4g}"
-    for m, line in zip(one.order, lines[1:3], strict=True):
+    one = taught(fitted(toy), toy).explain(toy.X_new[:1], top=2, label="emu", against="cat", by="classes")[0]
+    title, *lines = str(one).split("\n")
+    assert title.startswith("emu rather than cat: ")
+    for m in one.order:
         word = "like" if one.likeness[m] > 0 else "unlike"
-        assert line.split()[:3] == [word, one.attributes[m], f"{one.contributions[m]:+.4g}"]
-    assert lines[3] == f"  1 more: {one.rest:+.4g}"
-    assert [line.rsplit("  ", 1)[0].strip() for line in lines[4:]] == ["training rows", "examples", "crowding"]
+        head = "for it" if one.contributions[m] > 0 else "against it"
+        assert any(line.strip().startswith(head) and f"{word} {one.attributes[m]} " in line for line in lines)
+    assert lines[-1].strip().startswith("everything else")
     plain = fitted(toy, shared_table(toy), prior="cosine", crowding=0.0).explain(
         toy.X_new[:1], label="emu", against="bee"
     )
@@ -230,9 +326,9 @@ def test_missing_part_is_caught(toy, monkeypatch):
     model = taught(fitted(toy), toy)
     explainer = type(model)._explainer
 
-    def forgetful(self, table):
-        found = explainer(self, table)
-        del found._terms["examples"]
+    def forgetful(self, *given):
+        found = explainer(self, *given)
+        del found._sources["examples"]
         return found
 
     monkeypatch.setattr(type(model), "_explainer", forgetful)
@@ -240,88 +336,17 @@ def test_missing_part_is_caught(toy, monkeypatch):
     assert abs(one.contributions.sum() + one.offset - one.difference) > 1e-3
 
 
-# Explanations along raw attributes
-# Class means explained along raw attributes, with either kernel; and classes that nobody has described.
-
-
-def slow_raw_parts(model, x, one):
-    """What each attribute adds with the Gaussian kernel: a loop over seen classes and one over attributes."""
-    scaled = model.feature_scaling_.apply(x[None])[0]
-    unit_row = (scaled - model.center_) @ model.whitening_.astype(float)
-    unit_row = unit_row / np.linalg.norm(unit_row)
-    mean = model.signature_scaling_.mean
-    first, second = one.values - mean, one.values_against - mean
-    lengths = np.linalg.norm(first), np.linalg.norm(second)
-    a, b = first / lengths[0], second / lengths[1]
-    seen = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
-    factors = []
-    for y, label in ((a, one.label), (b, one.against)):
-        likeness = [np.exp(-np.sum((y - other) ** 2) / model.width_) for other in seen]
-        m = np.array(likeness) @ model.regression_.astype(float)
-        rows = 0.0
-        if label in model.classes_:
-            rows = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
-        factors.append(2.0 / np.linalg.norm(m) / np.linalg.norm(2.0 * m / np.linalg.norm(m) + rows))
-    found = np.zeros(len(a))
-    for other, weights in zip(seen, model.regression_.astype(float), strict=True):
-        s, t = (np.sum((y - other) ** 2) for y in (a, b))
-        secant = (np.exp(-s / model.width_) - np.exp(-t / model.width_)) / (s - t)
-        for m in range(len(a)):
-            difference = (1 / lengths[0] + 1 / lengths[1]) / 2 * (one.values[m] - one.values_against[m])
-            found[m] += np.mean(factors) * (unit_row @ weights) * secant * (a[m] + b[m] - 2 * other[m]) * difference
-    return found
-
-
-@pytest.mark.parametrize("sort", SORTS)
-def test_raw_parts_and_terms_add_up(toy, sort):
-    model = SORTS[sort](toy)
-    X = np.concatenate([toy.X[:4], toy.X_new])
-    plain = model.explain(X)
-    for one, other in zip(model.explain(X, raw=True), plain, strict=True):
-        assert (one.label, one.against, one.difference) == (other.label, other.against, other.difference)
-        assert abs(one.contributions.sum() + one.offset - one.difference) <= EXACT
-        assert one.likeness is None
-        assert len(one.contributions) == model.signature_table_.matrix.shape[1]
-        kept = {name: value for name, value in one.terms.items() if name != SCALING}
-        assert kept == {name: value for name, value in other.terms.items() if name != "the description itself"}
-    if sort == "linear":  # the centred part of an attribute is what the two explanations differ by
-        assert any(np.abs(one.contributions - other.contributions).max() > 1e-3
-                   for one, other in zip(model.explain(X, raw=True), plain, strict=True))  # fmt: skip
-
-
-def test_gaussian_kernel_is_explained_by_attributes(toy):
-    model = fitted(toy)
-    for x, one in zip(toy.X_new, model.explain(toy.X_new, raw=True), strict=True):
-        assert one.attributes == tuple(toy.table.columns)
-        assert_close(one.contributions, slow_raw_parts(model, x, one), 64 * SUMS.double)
-    table = toy.table.copy()
-    table.iloc[:, :2] = table.iloc[:, :2].round()
-    agreed = fitted(toy, table).explain(toy.X, raw=True, top=99)
-    assert any((one.values == one.values_against).any() for one in agreed)
-    for one in agreed:
-        np.testing.assert_array_equal(one.contributions[one.values == one.values_against], 0.0)
-
-
-def test_secants_between_equal_and_distant_numbers():
-    s, t = np.array([1.0, 1.0, 0.0, 3.0, 0.0]), np.array([1.0, 1.0 + 1e-9, 2.0, 1.0, 800.0])
-    found = compute_score_secants(s, t)
-    assert_close(found[:2], -np.exp(-s[:2]), 1e-8)
-    assert_close(found[2:], (np.exp(-s[2:]) - np.exp(-t[2:])) / (s[2:] - t[2:]), SUMS.double)
-
-
-@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("by", ["attributes", "classes"])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-def test_undescribed_class_has_no_values(toy, raw, kernel):
+def test_undescribed_class_has_no_values(toy, by, kernel):
     """What stood there was the mean of the seen classes, which nobody wrote."""
     model = taught(fitted(toy, kernel=kernel), toy)
-    (one,) = model.explain(toy.X[:1], label="cat", against="fox", raw=raw)
+    (one,) = model.explain(toy.X[:1], label="cat", against="fox", by=by)
     assert np.isnan(one.values_against).all()
     assert np.isfinite(one.values).all()
     assert abs(one.contributions.sum() + one.offset - one.difference) <= EXACT
-    told = one.record()["attributes"]
-    if raw:  # there are no two descriptions to compare
-        assert (one.top, told) == ([], [])
-        assert f"{SCALING}  {one.terms[SCALING]:+.4g}" in str(one)
-    else:
-        assert "against no description)" in str(one)
-        assert {part["value_against"] for part in told} == {None}
+    assert (one.top, one.record()["attributes"]) == ([], [])  # there are no two descriptions to compare
+    assert one.terms[DESCRIPTION] == pytest.approx(
+        ask(without_rows(model), toy.X[0])(toy.table.loc[["cat"]].to_numpy())[0]
+    )
+    assert DESCRIPTION in str(one)

@@ -239,7 +239,7 @@ def _lost_array(header, arrays):
 
 def _other_classes(header, arrays):
     member = header["members"][1]
-    for key in ("classes", "candidates", "signature_labels"):
+    for key in ("classes", "seen_classes", "signature_labels"):
         member[key]["values"] = [label.upper() for label in member[key]["values"]]
 
 
@@ -313,7 +313,7 @@ def test_untaught_member_treats_an_undescribed_class_as_a_typical_seen_one(model
     assert model.candidates_[-1] != "zebra"
     means, kernel = taught.members_
     column = 20 * means.compatibility(X, candidates=["zebra"])[:, 0]
-    column += np.log(np.mean(np.exp(3.5 * kernel.compatibility(X, candidates=kernel.classes_)), axis=1))
+    column += np.log(np.mean(np.exp(3.5 * kernel.compatibility(X, candidates=kernel.seen_classes_)), axis=1))
     assert_close(taught.compatibility(X)[:, -1], column, SUMS.double)
     assert_close(taught.compatibility(X, candidates=["zebra"])[:, 0], column, SUMS.double)
     assert taught.predict(X[:2]).tolist() == ["zebra", "zebra"]
@@ -328,7 +328,7 @@ def test_each_round_of_adaptation_asks_the_whole_committee(model):
     Then u = unit(10 m̂ + v Σ q x̂), v = Σ q² / Σ q.
     """
     means = model.members_[0]
-    names = [label for label in model.candidates_ if label not in set(model.classes_)]
+    names = [label for label in model.candidates_ if label not in set(model.seen_classes_)]
     scaled = means._scale_rows(UNLABELLED)
     unit_rows = means._row_directions(scaled)
     described = means._described_directions(means._question(scaled, means.signature_table_.select(names)))

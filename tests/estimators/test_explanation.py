@@ -1,6 +1,9 @@
 """Explanations: which classes are compared, what is told, what is refused."""
 
+import copy
+import gc
 import tracemalloc
+import weakref
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,11 +18,22 @@ import textbook
 import zskl
 from baseline_problems import TRAINED
 from fits import ALL, BILINEAR, SECANT, Rational, fit_digits, fit_explained, raw_difference, sums
+from slow_walk import WALKED, ask, walk_descriptions
 from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, datasets, kernels, methods
 from zskl.estimators import _candidates
+from zskl.estimators import explanation as explaining
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.estimators.explanation import EXPLAINED, NEAR, SCALING, ScoreParts
+from zskl.estimators.explanation import (
+    EXPLAINED,
+    NEAR,
+    DescriptionPath,
+    Evidence,
+    Explanation,
+    ScoreParts,
+    has_names,
+    round_to_sum,
+)
 
 # Explanation ----------------------------------------------------------------------------------------------------------
 
@@ -87,20 +101,59 @@ def test_calibration_is_reported_apart(toy):
     assert all(one.difference + one.calibration >= 0 for one in moved)
 
 
-def test_top_rest_and_text(toy):
+def test_top_and_rest(toy):
     (one,) = toy.fitted().explain(toy.X_new[:1], top=2, label="emu", against="cat")
     order = np.argsort(-np.abs(one.contributions))
     assert one.top == [(toy.table.columns[m], float(one.contributions[m])) for m in order[:2]]
     assert abs(one.rest + sum(value for _, value in one.top) - one.difference) <= SUMS.double
-    lines = str(one).split("\n")
-    assert lines[0] == f"emu against cat: {one.difference:+.4g}"
-    assert [line.split()[0] for line in lines[1:3]] == [name for name, _ in one.top]
-    assert lines[3] == f"  2 more: {one.rest:+.4g}"
     (whole,) = toy.fitted().explain(toy.X_new[:1], top=99)
-    assert (len(whole.top), whole.rest, "more" in str(whole)) == (4, 0.0, False)
+    assert (len(whole.top), whole.rest, "everything else" in str(whole)) == (4, 0.0, False)
     with pytest.raises(ValueError, match="read-only"):
         one.values[0] = 1.0  # a row of the model's own table
     assert "calibration +0.25" in str(type(one)(**{**vars(one), "calibration": 0.25}))
+
+
+def explanation(contributions, **how):
+    """Of as many attributes as there are contributions: nothing is computed."""
+    n = len(contributions)
+    names = ("horns", "wings", "size", "stripes", "tail")[:n]
+    given = {"values": np.array([1.0, 0.0, 2.5, 1, 1])[:n], "values_against": np.array([0.0, 1.0, 3.5, 1, 0])[:n]}
+    given |= {"difference": float(sum(contributions)), "calibration": 0.0, "label": "yak", "against": "bat"} | how
+    return Explanation(contributions=np.array(contributions), attributes=names, **given)
+
+
+def test_text_says_what_is_for_and_against_and_everything_else():
+    terms = {"training rows": -0.04, "crowding": 0.01}
+    rows = (Evidence("yak", "training rows", 12.0, -0.06), Evidence("bat", "training rows", 1.0, 0.02))
+    one = explanation(
+        [0.3, 0.11, -0.05, 0.0, 0.002], difference=0.332, terms=terms, evidence=rows, shown=3, calibration=-0.2
+    )
+    assert str(one).split("\n") == [
+        "yak rather than bat: +0.332, calibration -0.200",
+        "  for it           horns +0.300 (1 against 0); no wings +0.110 (0 against 1)",
+        "  against it       less size -0.050 (2.5 against 3.5)",
+        "  everything else  -0.028: 2 other attributes +0.002; 12 training rows of yak -0.060; "
+        "1 training row of bat +0.020; crowding +0.010",
+    ]
+    assert "everything else" not in str(explanation([0.3, 0.1]))
+    assert "for it" not in str(explanation([-0.3, -0.1]))
+    assert str(explanation([0.2], note="as it is")).endswith("(as it is)")
+
+
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=12))
+def test_printed_numbers_add_up(values):
+    printed = round_to_sum(values, sum(values))
+    places = max(len(one.partition(".")[2]) for one in printed)
+    assert round(sum(map(float, printed)), places) == pytest.approx(round(sum(values), places), abs=1e-9)
+    moved = [abs(float(one) - value) for one, value in zip(printed, values, strict=True)]
+    assert max(moved) <= 1.01 * 10.0**-places  # at most one unit of the last digit
+
+
+def test_a_sum_of_numbers_rounded_one_by_one_is_caught():
+    """The planted fault: each number rounded by itself."""
+    values = [0.3334, 0.3334, 0.3332]
+    assert round(sum(round(one, 3) for one in values), 3) != 1.0
+    assert sum(map(float, round_to_sum(values, 1.0))) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_attributes_without_names(toy):
@@ -195,7 +248,7 @@ def test_the_refusal_names_all_methods_that_can():
         ({"candidates": ["cat"]}, "the only candidate is 'cat': an explanation compares two classes"),
         (
             {"label": "cow"},
-            "label 'cow' is not among the candidates: expected one of 'ant', 'cat', 'dog', 'emu', 'bee'",
+            "label 'cow' is not among the candidates: expected one of 'ant', 'bee', 'cat', 'dog', 'emu'",
         ),
         ({"against": 3}, "against 3 is not among the candidates"),
         ({"label": "cat", "candidates": ["emu", "bee"]}, "label 'cat' is not among the candidates"),
@@ -230,7 +283,7 @@ def digits():
     return datasets.load("digits")
 
 
-def without_a_segment(model, digits):
+def without_a_segment(model, digits, by):
     """(contributions, change of score(digit) − score(other), ahead before, ahead after), each (pairs, rows), over half
     of the pairs of digits and all segments that the digit has and the other lacks: these are turned off in the
     description of the digit."""
@@ -241,7 +294,7 @@ def without_a_segment(model, digits):
             own = [segment for segment in table.columns if table.loc[digit, segment] > table.loc[other, segment]]
             if not own:
                 continue
-            parts = np.array([one.contributions for one in model.explain(X, label=digit, against=other)])
+            parts = np.array([one.contributions for one in model.explain(X, label=digit, against=other, by=by)])
             before = np.subtract(*model.compatibility(X, table, [digit, other]).T)
             for segment in own:
                 changed = table.copy()
@@ -258,7 +311,7 @@ def test_turning_off_a_segment_moves_the_score_as_its_contribution_says(digits, 
     """With signatures as they are, turning off a segment that the other digit lacks makes the two agree there, and
     nothing else changes: a digit falls by a segment that spoke for it, and rises by one that spoke against it."""
     model = fit_digits(digits, name, signature_scaling="none")
-    spoke, change, before, after = without_a_segment(model, digits)
+    spoke, change, before, after = without_a_segment(model, digits, "scaled")
     assert (spoke > 1e-6).any()
     assert (spoke < -1e-6).any()
     clear = np.abs(spoke) > 1e-9
@@ -271,10 +324,11 @@ def test_turning_off_a_segment_moves_the_score_as_its_contribution_says(digits, 
         assert_close(change, -spoke, SUMS.double)
 
 
+@pytest.mark.parametrize("by", ["attributes", "scaled"])
 @pytest.mark.parametrize("name", ["gaussian-ort", "gaussian", "cauchy-ort", "polynomial-2", "eszsl", "ale"])
-def test_turning_off_a_segment_mostly_moves_scaled_digits_too(digits, name):
+def test_turning_off_a_segment_mostly_moves_scaled_digits_too(digits, name, by):
     """Centred signatures of unit length change in all attributes when one does, so the sign is right for most rows."""
-    spoke, change, before, after = without_a_segment(fit_digits(digits, name), digits)
+    spoke, change, before, after = without_a_segment(fit_digits(digits, name), digits, by)
     assert (np.sign(change) == -np.sign(spoke)).mean() > 0.85
     assert np.corrcoef(spoke.ravel(), change.ravel())[0, 1] < -0.7
     strong = np.abs(spoke) > np.quantile(np.abs(spoke), 0.75)
@@ -302,10 +356,10 @@ def test_the_ranking_of_fours_among_all_digits(digits):
     assert mean_place(changed["upper left"]) > before + 0.5
 
 
-# Raw attributes -------------------------------------------------------------------------------------------------------
-# Explanations along raw attributes: what both classes share adds nothing, and the sums hold all the same.
+# Attributes as they were written --------------------------------------------------------------------------------------
+# What both classes share adds nothing, the sums hold all the same, and each part is that of a slow walk in small steps.
 
-SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-l2", "standardize")
+SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-l2", "standardize", "unit-center-l2")
 
 
 def marked(toy):
@@ -314,110 +368,150 @@ def marked(toy):
     return pd.DataFrame(rows, index=toy.table.columns, dtype=float).T
 
 
-def by_hand(scaling, row):
-    """(y, v, a): a scaled signature, the values it is made of, and what they were multiplied by."""
-    y, v, a = row.copy(), row.copy(), 1.0
-    for step in scaling.steps:
-        if step == "sqrt":
-            y, v, a = np.sqrt(y), np.sqrt(v), np.sqrt(a)
-        elif step == "l2":
-            y, a = y / np.linalg.norm(y), a / np.linalg.norm(y)
-        else:
-            y = y - scaling.mean
-        if step == "standardize":
-            y, v = y / scaling.deviation, v / scaling.deviation
-    return y, v, a
-
-
-def slow_parts(model, x, first, second):
-    """What each attribute adds, by loops over the formulas of docs/explain.md."""
-    W = model.projection_.astype(float)
-    (a, v, length_a), (b, w, length_b) = (by_hand(model.signature_scaling_, row) for row in (first, second))
-    for scaled, row in ((a, first), (b, second)):
-        assert_close(scaled, model.signature_scaling_.apply(row[None])[0], SUMS.double)
-    P, G = W.T @ x, W.T @ W
-    if getattr(model, "direction_", None) == "to-features":  # a cosine in feature space
-        P = P / np.linalg.norm(x)
-        length_a, length_b = length_a / np.linalg.norm(W @ a), length_b / np.linalg.norm(W @ b)
-    elif hasattr(model, "direction_"):
-        P = P / np.linalg.norm(P)
-        length_a, length_b = length_a / np.linalg.norm(a), length_b / np.linalg.norm(b)
-    found = []
-    for m in range(len(a)):
-        slope = P[m]
-        if hasattr(model, "kernel_"):
-            k = model.kernel_.value
-            if not model.kernel_.radial:
-                s, t = P @ a, P @ b
-                slope = P[m] * (k(s) - k(t)) / (s - t)
-            else:
-                s, t = np.sum((P - a) ** 2), np.sum((P - b) ** 2)
-                slope = (a[m] + b[m] - 2 * P[m]) * (k(s) - k(t)) / (s - t)
-                if model.incoherence_:
-                    s, t = np.sum((x - W @ a) ** 2), np.sum((x - W @ b) ** 2)
-                    slope += (G[m] @ (a + b) - 2 * P[m]) * (k(s) - k(t)) / (s - t)
-        found.append(0.5 * (length_a + length_b) * (v[m] - w[m]) * slope)
-    return np.array(found)
-
-
-def check(model, X, table):
-    """Parts as the slow loops have them, and a sum that is the difference of scores."""
-    found = model.explain(X, raw=True)
-    rows = model.feature_scaling_.apply(X)
-    allowed = SECANT * SUMS.double * max(1.0, np.abs(model.compatibility(X)).max())
-    for x, one, difference in zip(rows, found, raw_difference(model, X, found), strict=True):
-        expected = slow_parts(model, x, table.loc[one.label].to_numpy(), table.loc[one.against].to_numpy())
-        assert np.abs(one.contributions - expected).max() <= allowed
-        assert abs(one.contributions.sum() + one.offset - difference) <= allowed
-        assert set(one.terms) <= {SCALING}
+def check_walk(model, X):
+    found = model.explain(X)
+    for x, one, difference in zip(X, found, raw_difference(model, X, found), strict=True):
+        walked = walk_descriptions(model, one, ask(model, x))
+        assert np.abs(one.contributions - walked).max() <= WALKED * max(np.abs(walked).max(), 1e-3)
+        assert abs(one.contributions.sum() - difference) <= SECANT * SUMS.double * max(1.0, abs(difference))
         np.testing.assert_array_equal(one.contributions[one.values == one.values_against], 0.0)
-        assert one.likeness is None
+        assert (one.terms, one.likeness, one.by) == ({}, None, "attributes")
     return found
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_raw_contributions_match_slow_loops_for_every_score(toy, name):
-    table = marked(toy)
-    model = fit_explained(name, toy, table)
-    check(model, np.concatenate([toy.X[:4], toy.X_new[:4]]), table)
+def test_parts_of_attributes_match_a_slow_walk_for_every_score(toy, name):
+    check_walk(fit_explained(name, toy, marked(toy)), np.concatenate([toy.X[:2], toy.X_new[:2]]))
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_raw_contributions_match_slow_loops_for_every_scaling(toy, scaling):
+def test_parts_of_attributes_match_a_slow_walk_for_every_scaling(toy, scaling):
     table = marked(toy).add([0.0, 0.0, 0.0, 0.5])
     for name in ("eszsl", "gaussian-ort"):
         model = methods.build(name, {"random_state": 0, "signature_scaling": scaling}).fit(toy.X, toy.y, table)
-        found = check(model, np.concatenate([toy.X[:4], toy.X_new[:2]]), table)
-        assert any(SCALING in one.terms for one in found) == (scaling not in ("none", "standardize"))
+        check_walk(model, np.concatenate([toy.X[:1], toy.X_new[:1]]))
 
 
-def test_an_attribute_absent_in_both_classes_is_never_the_strongest(toy):
+@pytest.mark.parametrize("name", ["gaussian, True", "sae to-features"])
+def test_a_walk_that_forgets_the_lengths_is_caught(toy, monkeypatch, name):
+    """The planted fault: slopes as if descriptions were not scaled to unit length. What is missing is then shared out
+    in proportion, so only the walk tells."""
+    model = fit_explained(name, toy, marked(toy))
+    points = DescriptionPath.points
+    monkeypatch.setattr(DescriptionPath, "points", lambda self, *given: (points(self, *given)[0], lambda found: found))
+    with pytest.raises(AssertionError):
+        check_walk(model, toy.X)
+
+
+def test_an_attribute_in_which_two_classes_agree_is_never_named(toy):
     table = marked(toy)
     model, X = fit_explained("gaussian, True", toy, table), np.concatenate([toy.X, toy.X_new])
 
     def leads(**how):
         return [one for one in model.explain(X, **how) if one.values[one.order[0]] == one.values_against[one.order[0]]]
 
-    assert leads()  # so it is with scaled attributes
-    assert not leads(raw=True)
-    for one in model.explain(X, raw=True, top=99):
+    assert leads(by="scaled")  # so it is with scaled attributes
+    assert not leads()
+    for one in model.explain(X, top=99):
         assert "in both" not in str(one)
         assert one.others == np.sum(one.values == one.values_against)
 
 
-def test_a_rest_that_is_forgotten_is_caught(toy):
-    """The planted fault: parts alone, without what centring adds."""
+def test_a_description_that_is_just_the_mean_of_all(toy):
+    """It has no direction, so the score jumps where the walk leaves it; parts add up all the same."""
     table = marked(toy)
-    found = fit_explained("eszsl", toy, table).explain(toy.X, raw=True)
-    assert max(abs(one.contributions.sum() - one.difference) for one in found) > 1e-3
+    model = fit_explained("eszsl", toy, table)
+    middle = pd.concat([table, pd.DataFrame([model.signature_scaling_.mean], ["mid"], table.columns)])
+    for one in model.explain(toy.X_new[:3], signatures=middle, label="mid", against="emu"):
+        assert np.isfinite(one.contributions).all()
+        assert abs(one.contributions.sum() - one.difference) <= SUMS.double
 
 
-def test_raw_explanations_that_are_refused(toy):
+def test_raw_warns_and_stands_for_a_form(toy):
+    model = toy.fitted()
+    for raw, by in ((True, "attributes"), (False, "scaled")):
+        with pytest.warns(FutureWarning, match=rf"^raw={raw} of explain goes with 0.4: use by='{by}'") as told:
+            (found,) = model.explain(toy.X[:1], raw=raw)
+        assert told[0].filename == __file__
+        (wanted,) = model.explain(toy.X[:1], by=by)
+        assert (found.by, str(found)) == (by, str(wanted))
     with pytest.raises(ValueError, match=r"^raw is 'yes': expected True or False"):
-        toy.fitted().explain(toy.X, raw="yes")
-    model = methods.build("eszsl", {"signature_scaling": "center-sqrt"}).fit(toy.X, toy.y, toy.table)
-    with pytest.raises(ValueError, match=r"^signatures are scaled by 'center-sqrt', a square root of centred values"):
-        model.explain(toy.X, raw=True)
+        model.explain(toy.X, raw="yes")
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match=r"^raw is True and by is 'scaled'"):
+        model.explain(toy.X, raw=True, by="scaled")
+
+
+def test_forms_that_are_refused(toy):
+    with pytest.raises(ValueError, match=r"^by is 'class': expected"):
+        toy.fitted().explain(toy.X, by="class")
+    with pytest.raises(ValueError, match=r"^by is 'classes': ZeroShotKernelClassifier does not compare a class with"):
+        toy.fitted().explain(toy.X, by="classes")
+
+
+@pytest.mark.parametrize(
+    ("names", "say"),
+    [
+        (None, False),
+        (["0", "1"], False),
+        (["w0", "w1"], False),
+        (["attribute 1", "attribute 2"], False),
+        (["dim_7", "Unnamed: 3"], False),
+        (["legs", "w1"], True),
+        (["size", "2"], True),
+    ],
+)
+def test_columns_without_names_are_told_from_others(names, say):
+    assert has_names(names) is say
+
+
+# What is kept from row to row -----------------------------------------------------------------------------------------
+
+
+def count_scorers(monkeypatch):
+    made = []
+    kind = explaining.CandidateScorer
+    monkeypatch.setattr(explaining, "CandidateScorer", lambda *given: [made.append(given[2]), kind(*given)][1])
+    return made
+
+
+def test_candidates_are_prepared_with_the_first_row_only(toy, monkeypatch):
+    made, model = count_scorers(monkeypatch), toy.fitted()
+    found = [model.explain(toy.X[k : k + 1])[0] for k in range(5)]
+    assert made == [None]
+    assert [str(one) for one in found] == [str(model.explain(toy.X)[k]) for k in range(5)]
+    model.explain(toy.X, candidates=["bee", "emu"])
+    model.explain(toy.X, candidates=["bee", "emu"], label="bee")
+    model.explain(toy.X)
+    assert made == [None, ["bee", "emu"]]
+    model.explain(toy.X, signatures=toy.table)  # may change behind our back
+    model.explain(toy.X, signatures=toy.table)
+    assert len(made) == 4
+
+
+def test_what_has_changed_is_prepared_again(toy):
+    model = toy.fitted()
+    before = model.explain(toy.X, label="cat", against="emu")[0]
+    model.calibration_ = 0.25
+    assert model.explain(toy.X, label="cat", against="emu")[0].calibration == before.calibration - 0.25
+    other = toy.model(kernel="cauchy").fit(toy.X[::-1], toy.y[::-1], toy.table)
+    wanted = str(other.explain(toy.X)[0])
+    model.set_params(kernel="cauchy").fit(toy.X[::-1], toy.y[::-1], toy.table)
+    assert str(model.explain(toy.X)[0]) == wanted
+
+
+def test_what_is_prepared_is_neither_copied_nor_kept_for_ever(toy):
+    model = toy.fitted()
+    for k in range(9):
+        model.explain(toy.X[:1], candidates=["bee", "emu", "cat"][: 2 + k % 2], label="bee", calibrated=k % 3 == 0)
+    assert len(vars(model)["_explainers"][1]) == 4
+    assert "_explainers" not in vars(copy.copy(model))
+    gone = weakref.ref(model)
+    gc.disable()
+    try:
+        del model
+        assert gone() is None  # no circle that only the collector finds
+    finally:
+        gc.enable()
 
 
 # Score parts ----------------------------------------------------------------------------------------------------------
@@ -446,11 +540,11 @@ def scalar(kernel):
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_contributions_add_up_to_the_difference_of_scores(toy, name, dtype):
+@pytest.mark.parametrize(("by", "dtype"), [("scaled", "float64"), ("scaled", "float32"), (None, "float64")])
+def test_contributions_add_up_to_the_difference_of_scores(toy, name, by, dtype):
     model = fit_explained(name, toy)
     X = np.concatenate([toy.X, toy.X_new]).astype(dtype)
-    found = model.explain(X)
+    found = model.explain(X, by=by)
     expected = raw_difference(model, X, found)
     assert np.abs(expected).max() > 1e-3  # there is something to explain
     allowed = SUMS.of(dtype) * np.abs(model.compatibility(X)).max()  # a difference carries the rounding of its scores
@@ -470,7 +564,7 @@ def test_contributions_are_those_of_the_obvious_loop(toy, name):
     if name.startswith("sae"):
         lengths = {"sae to-features": lambda x, y: np.linalg.norm(x) * np.linalg.norm(W @ y)}
         length = lengths.get(name, lambda x, y: np.linalg.norm(W.T @ x) * np.linalg.norm(y))
-    for x, one in zip(rows, model.explain(X), strict=True):
+    for x, one in zip(rows, model.explain(X, by="scaled"), strict=True):
         first, second = table.loc[one.label].to_numpy(), table.loc[one.against].to_numpy()
         if name.startswith("sae"):
             expected = W.T @ x * (first / length(x, first) - second / length(x, second))
@@ -487,7 +581,7 @@ def test_contributions_are_those_of_the_obvious_loop(toy, name):
 def test_a_slope_in_place_of_the_secant_is_caught(toy, monkeypatch, name):
     model = fit_explained(name, toy)
     monkeypatch.setattr(ScoreParts, "_secant", lambda self, a, b, differences: self.kernel.slope(a))
-    found = model.explain(toy.X)
+    found = model.explain(toy.X, by="scaled")
     off = np.abs(sums(found) - raw_difference(model, toy.X, found))
     assert off.max() > 1e-3
 
@@ -496,7 +590,7 @@ def test_a_forgotten_term_is_caught(toy, monkeypatch):
     model = fit_explained("gaussian, True", toy)
     terms = ScoreParts._addends
     monkeypatch.setattr(ScoreParts, "_addends", lambda self, *given: terms(self, *given)[:1])
-    found = model.explain(toy.X)
+    found = model.explain(toy.X, by="scaled")
     assert np.abs(sums(found) - raw_difference(model, toy.X, found)).max() > 1e-3
 
 
@@ -529,7 +623,9 @@ def test_near_equal_distances_take_the_slope(kernel, nudge):
 def test_a_class_under_two_names_has_no_difference(toy):
     table = pd.concat([toy.table, toy.table.loc[["emu"]].set_axis(["rhea"])])
     for name in ("gaussian, True", "polynomial-4, True", "eszsl"):
-        for one in fit_explained(name, toy).explain(toy.X_new, signatures=table, label="emu", against="rhea"):
+        for one in fit_explained(name, toy).explain(
+            toy.X_new, signatures=table, label="emu", against="rhea", by="scaled"
+        ):
             assert (one.difference, one.contributions.tolist()) == (0.0, [0.0] * 4)
 
 

@@ -100,8 +100,8 @@ def test_labels_as_a_tensor(toy, tensor, dtype):
     expected = toy.model().fit(tensor(toy.X), y)
     for X in (toy.X, tensor(toy.X)):
         model = toy.model().fit(X, tensor(y))
-        assert model.classes_.tolist() == expected.classes_.tolist()
-        assert model.classes_.dtype == expected.classes_.dtype
+        assert model.seen_classes_.tolist() == expected.seen_classes_.tolist()
+        assert model.seen_classes_.dtype == expected.seen_classes_.dtype
         assert_close(model.projection_, expected.projection_, FIT.single)
 
 

@@ -242,6 +242,12 @@ def test_batches_are_of_few_some_and_all_held_out_classes(fold):
     assert max(there[:2]) <= calibration.FEW_CLASSES
     assert there[-1] == len(np.unique(part.own))
     assert all(len(batch.own) <= size for batch, size in zip(drawn[:8], [64] * 8, strict=True))
+    assert len(drawn[-1].own) == len(part.own)  # all rows, as many as each class has
+    rows_of = np.bincount(drawn[-2].own, minlength=len(part.seen))
+    assert rows_of.min() >= 1  # all classes are there in the last but one too, in shares of which
+    full = rows_of / np.bincount(part.own, minlength=len(part.seen))
+    assert full.max() == 1  # the largest has all of its rows
+    assert full.min() < 0.5
     again = calibration._draw_batches(part, 0)
     assert all(np.array_equal(one.x, other.x) for one, other in zip(drawn, again, strict=True))
     for batch in calibration._draw_batches(trial, 0):
@@ -253,11 +259,14 @@ def test_an_entry_holds_the_gain_of_each_batch(fold):
     """The twin: batch by batch and row by row, the share of right answers after less that before."""
     trial = fold[0]
     entries = calibration._try_batches([trial, trial], "unseen")
-    settings = [(entry["weight"], entry["proportion"], entry["shrinkage"] / trial.shrinkage) for entry in entries]
+    settings = [
+        (entry["weight"], entry["proportion"], entry["shrinkage"] / trial.shrinkage, entry["balance"])
+        for entry in entries
+    ]
     assert np.array(settings) == pytest.approx(np.array(calibration.ADAPTATIONS))
     kept = trial.kept[:: max(1, len(trial.kept) // calibration.BATCH_KEPT_ROWS)]
     part = replace(trial.select_held_out(), kept=kept)
-    entry = entries[3]
+    entry = entries[1]
     assert entry["shrinkage"] == trial.shrinkage
     how = AdaptationSettings(**{name: entry[name] for name in AdaptationSettings.__dataclass_fields__})
     expected = []

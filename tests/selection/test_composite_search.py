@@ -110,10 +110,10 @@ def test_few_shot_settings_of_a_committee_see_the_other_members():
     """The trial of a fold scores as the committee does, in units of the scores of class means."""
     X, y, table = TRAINING
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
-    rows, own = X[:20], np.searchsorted(model.classes_, y[:20])
-    question = model._question(rows, model.signature_table_.select(model.classes_))
-    trial = model._few_shot_trial(rows, question, own, np.ones(len(model.classes_), dtype=bool))
-    expected = model.compatibility(rows, candidates=model.classes_) / (0.3 / 0.05)
+    rows, own = X[:20], np.searchsorted(model.seen_classes_, y[:20])
+    question = model._question(rows, model.signature_table_.select(model.seen_classes_))
+    trial = model._few_shot_trial(rows, question, own, np.ones(len(model.seen_classes_), dtype=bool))
+    expected = model.compatibility(rows, candidates=model.seen_classes_) / (0.3 / 0.05)
     np.testing.assert_allclose(trial.scores(2.0, trial.crowding), expected, rtol=1e-3, atol=1e-4)
 
 

@@ -56,7 +56,7 @@ def test_missing_attributes_get_the_mean_of_seen_classes(case):
     client = services.client_of(model)
     about = client.get("/model").json()["attributes"]
     names = [one["name"] for one in about]
-    seen = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
+    seen = model.signature_table_.select(model.seen_classes_).matrix.mean(axis=0)
     np.testing.assert_allclose([one["mean"] for one in about], seen, rtol=1e-12)
     made = client.post("/classes", json={"name": "new", "attributes": {names[1]: 0.75}}).json()
     assert made["defaulted"] == [name for name in names if name != names[1]]
@@ -65,7 +65,7 @@ def test_missing_attributes_get_the_mean_of_seen_classes(case):
     np.testing.assert_allclose(list(details["attributes"].values()), expected, rtol=1e-12)
     assert details["defaulted"] == made["defaulted"]
     answer = client.post("/predict", json={"rows": values(X).tolist(), "candidates": ["new"]}).json()
-    labels = ["new"] if model.classes_.dtype.kind in "UO" else [99]
+    labels = ["new"] if model.seen_classes_.dtype.kind in "UO" else [99]
     scores = model.compatibility(X, expected[None], labels)[:, 0]
     assert_close([row["top"][0]["score"] for row in answer["predictions"]], scores, SUMS.single)
 
@@ -161,7 +161,7 @@ def test_class_means_rank_rows_and_take_new_classes(service):
     attributes = dict(zip(data.signatures.columns, [1, 1, 0, 1, 1, 0, 1], strict=True))
     answer = client.post("/rank", json={"attributes": attributes, "top": 20}).json()
     scores = model.compatibility(data.X, np.array([list(attributes.values())]), [99])[:, 0]
-    rivals = model.classes_[model.classes_ != 2]  # all but the one that is described
+    rivals = model.seen_classes_[model.seen_classes_ != 2]  # all but the one that is described
     ranks = scores - model.compatibility(data.X, candidates=rivals).max(axis=1) / 2
     assert_close([row["score"] for row in answer["rows"]], -np.sort(-ranks)[:20], SUMS.single)
     assert client.put("/classes/own", json={"attributes": attributes}).status_code == 201

@@ -23,7 +23,7 @@ def slow_ranking(model, data, attributes, means):
     """{row: score}: compatibility with the description, less half that of the best seen class which it rules out."""
     described = np.array([[attributes.get(name, mean) for name, mean in means.items()]])
     found = model.compatibility(data.X, described, [99])[:, 0].astype(np.float64)
-    seen = [label for label in data.signatures.index if label in set(model.classes_.tolist())]
+    seen = [label for label in data.signatures.index if label in set(model.seen_classes_.tolist())]
     rivals = [
         label
         for label in seen
@@ -432,7 +432,7 @@ def test_balance_equals_the_seen_unseen_curve(digits):
     model, data, client = digits
     rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
     scores = model.compatibility(np.asarray(data.X[rows]))
-    seen = np.isin(model.candidates_, model.classes_)
+    seen = np.isin(model.candidates_, model.seen_classes_)
     curve = metrics.seen_unseen_curve(np.float32(scores), data.y[rows], model.candidates_, seen)
     found = client.get("/balance").json()
     constants = np.array([point["calibration"] for point in found["points"]])
@@ -448,7 +448,7 @@ def test_confusion_equals_that_of_predictions(digits):
     model, data, client = digits
     rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
     right = metrics.per_class_accuracy(data.y[rows], model.predict(data.X[rows]))
-    seen = np.isin(model.candidates_, model.classes_)
+    seen = np.isin(model.candidates_, model.seen_classes_)
     clear = decided(model.compatibility(data.X[rows]) - model.calibration_ * seen, SUMS.single)
     assert clear.mean() > 0.95
     found = client.get("/confusion").json()["classes"]
@@ -457,7 +457,7 @@ def test_confusion_equals_that_of_predictions(digits):
         undecided = (~clear[data.y[rows] == int(one["class"])]).mean()
         assert one["accuracy"] == pytest.approx(right[int(one["class"])], abs=undecided + 1e-9)
         assert one["rows"] == int((data.y[rows] == int(one["class"])).sum())
-        assert one["kind"] == ("seen" if int(one["class"]) in model.classes_ else "unseen")
+        assert one["kind"] == ("seen" if int(one["class"]) in model.seen_classes_ else "unseen")
         shares = [other["share"] for other in one["wrong"]]
         assert shares == sorted(shares, reverse=True)
         assert sum(shares) <= 1 - one["accuracy"] + 1e-9

@@ -38,11 +38,12 @@ def test_calibration_option_replaces_the_models_constant(case):
     model, X, client = case
     answer = client.post("/predict", json={"rows": values(X).tolist(), "calibration": 0.7}).json()
     assert answer["calibration"] == 0.7
-    seen = np.isin(model.candidates_, model.classes_)
+    seen = np.isin(model.candidates_, model.seen_classes_)
     expected = (model.compatibility(X) - 0.7 * seen).max(axis=1)
     assert_close([row["top"][0]["score"] for row in answer["predictions"]], expected, SUMS.single)
     alone = client.post(
-        "/predict", json={"rows": values(X).tolist(), "calibration": 0.7, "candidates": list(map(str, model.classes_))}
+        "/predict",
+        json={"rows": values(X).tolist(), "calibration": 0.7, "candidates": list(map(str, model.seen_classes_))},
     ).json()
     assert alone["calibration"] == 0  # among seen classes alone nothing is subtracted
 
@@ -54,7 +55,9 @@ def test_explanations_equal_those_of_the_model(case):
         assert "cannot be explained" in refusal(client.post("/predict", json=body), 422)
         return
     explained(client.post("/predict", json=body), model.explain(X, 2), top=5)
-    explained(client.post("/predict", json={**body, "raw": True}), model.explain(X, 2, raw=True), top=5)
+    for how in ({"raw": True}, {"by": "attributes"}):  # `raw` is how 0.2 said it
+        explained(client.post("/predict", json={**body, **how}), model.explain(X, 2, by="attributes"), top=5)
+    explained(client.post("/predict", json={**body, "by": "scaled"}), model.explain(X, 2, by="scaled"), top=5)
     against = model.candidates_[1]
     named = client.post("/predict", json={**body, "against": str(against), "top": 1})
     explained(named, model.explain(X, 2, against=against), top=1)
@@ -396,7 +399,7 @@ def test_largest_calibration_constant_keeps_the_order(case):
     """Single precision would round the scores of seen classes away."""
     model, X, client = case
     rows = X.tolist() if hasattr(X, "tolist") else X.to_numpy().tolist()
-    seen = [str(label) for label in model.classes_]
+    seen = [str(label) for label in model.seen_classes_]
     plain = client.post("/predict", json={"rows": rows, "top": 1000, "calibrated": False}).json()["predictions"]
     for constant in (1e6, -1e6):
         far = client.post("/predict", json={"rows": rows, "top": 1000, "calibration": constant}).json()["predictions"]

@@ -45,6 +45,7 @@ def test_openapi_lists_every_operation(plain):
         "calibration",
         "explain",
         "against",
+        "by",
         "raw",
         "attributes",
         "reject",

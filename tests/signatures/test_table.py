@@ -82,7 +82,7 @@ def test_every_form_gives_the_same_predictions(toy, form):
     expected = toy.fitted()
     given = {**NAMED, **NAMELESS}[form](toy.table)
     model = toy.model().fit(toy.X, toy.y, given)
-    assert model.candidates_.tolist() == ["ant", "cat", "dog", "emu", "bee"]
+    assert model.classes_.tolist() == ["ant", "bee", "cat", "dog", "emu"]
     np.testing.assert_array_equal(model.projection_, expected.projection_)
     np.testing.assert_array_equal(model.compatibility(toy.X_new), expected.compatibility(toy.X_new))
     np.testing.assert_array_equal(
@@ -148,12 +148,12 @@ def test_integer_classes_by_default_index_and_by_column(toy):
     assert by_index.predict(toy.X).dtype.kind == "i"
 
 
-def test_further_classes_become_candidates_in_table_order(toy):
+def test_further_classes_are_sorted_among_the_seen_ones(toy):
     model = toy.fitted()
-    assert model.classes_.tolist() == ["ant", "cat", "dog"]
-    assert model.candidates_.tolist() == ["ant", "cat", "dog", "emu", "bee"]
+    assert model.seen_classes_.tolist() == ["ant", "cat", "dog"]
+    assert model.classes_.tolist() == ["ant", "bee", "cat", "dog", "emu"]
     turned = toy.model().fit(toy.X, toy.y, toy.table.iloc[::-1])
-    assert turned.candidates_.tolist() == ["ant", "cat", "dog", "bee", "emu"]
+    assert turned.classes_.tolist() == turned.candidates_.tolist() == model.classes_.tolist()
 
 
 def several(table):
@@ -165,7 +165,7 @@ def several(table):
 def test_repeated_index_is_several_descriptions_and_the_best_counts(toy):
     table = several(toy.table)
     model = toy.model().fit(toy.X, toy.y, table)
-    assert model.candidates_.tolist() == ["ant", "cat", "dog", "emu", "bee"]
+    assert model.classes_.tolist() == ["ant", "bee", "cat", "dog", "emu"]
     scores = model.compatibility(toy.X_new)
     each = model.compatibility(toy.X_new, table.to_numpy(), candidates=list(range(len(table))))  # a class a row
     for column, label in enumerate(model.candidates_):
@@ -198,7 +198,7 @@ def test_an_array_may_repeat_a_candidate(toy):
 def test_one_hot_is_the_default(toy):
     model = toy.model().fit(toy.X, toy.y)
     np.testing.assert_array_equal(model.signature_table_.matrix, np.eye(3))
-    assert model.candidates_.tolist() == model.classes_.tolist() == ["ant", "cat", "dog"]
+    assert model.candidates_.tolist() == model.seen_classes_.tolist() == ["ant", "cat", "dog"]
     np.testing.assert_array_equal(model.projection_, toy.model().fit(toy.X, toy.y, np.eye(3)).projection_)
 
 
@@ -404,19 +404,19 @@ def test_numbers_and_plain_names_are_left_alone():
 def test_a_model_keeps_the_spelling_of_its_labels_and_finds_the_other(model):
     y = np.array([APART, APART, "tea", "tea"])
     model = model.fit(X, y, TABLE)
-    np.testing.assert_array_equal(model.classes_, np.unique(y))  # as scikit-learn expects
-    assert model.candidates_.tolist() == [APART, "tea", f"{WHOLE}s"]
+    np.testing.assert_array_equal(model.seen_classes_, np.unique(y))
+    assert model.classes_.tolist() == [APART, f"{WHOLE}s", "tea"]
     assert set(model.predict(X, candidates=[WHOLE, "tea"])) == {APART, "tea"}
     other = [WHOLE, WHOLE, "tea", "tea"]
     assert model.score(X, other, candidates=other[1:3]) == model.score(X, y, candidates=y[1:3])
     assert model.predict(X[:1], TABLE, [f"{APART}s"]).tolist() == [f"{WHOLE}s"]
-    assert model.fit(X, [APART, WHOLE, "tea", "tea"], TABLE).classes_.tolist() == [WHOLE, "tea"]
+    assert model.fit(X, [APART, WHOLE, "tea", "tea"], TABLE).seen_classes_.tolist() == [WHOLE, "tea"]
 
 
 def test_later_pieces_and_examples_are_of_the_classes_that_are_there():
     model = ClassMeansClassifier().partial_fit(X[::2], [APART, "tea"], TABLE)
     model = model.partial_fit(X[1::2], [WHOLE, "tea"])
-    assert model.classes_.tolist() == [APART, "tea"]
+    assert model.seen_classes_.tolist() == [APART, "tea"]
     taught = model.add_examples(X[:1], [f"{APART}s"])
     assert taught.candidates_.tolist() == model.candidates_.tolist()
     assert taught.remove_examples(y=[f"{APART}s"]).example_classes_ == []
@@ -429,7 +429,7 @@ def test_explanations_and_searches_too():
     rows, y = np.random.default_rng(0).normal(size=(16, 3)), np.repeat(names, 4)
     table = pd.DataFrame(np.eye(4) + 0.1, index=[APART, *names[1:]])
     tuned = selection.tune(baselines.ESZSL(), rows, y, table, {"gamma": [1.0]}, engine=None)
-    assert WHOLE in tuned.model.classes_
+    assert WHOLE in tuned.model.seen_classes_
     (found,) = tuned.model.explain(rows[:1], label=APART)
     assert found.label == WHOLE
 

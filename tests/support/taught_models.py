@@ -78,7 +78,9 @@ class Teachable(ESZSL):
     def adapt(self, X_unlabelled, candidates=None, force=False):
         if not (self.gain or force):
             raise ValueError("no clear gain on validation classes: pass force=True to adapt all the same")
-        classes = self.candidates_ if candidates == "all" else self.candidates_[len(self.classes_) :]
+        classes = self.classes_
+        if candidates != "all":
+            classes = classes[~np.isin(classes, self.seen_classes_)]
         answers = classes[np.argmax(super().compatibility(X_unlabelled, candidates=classes), axis=1)]
         model = self._with({label: X_unlabelled[answers == label].mean(axis=0) for label in set(answers)}, constant=0.5)
         model.adaptation_ = {"candidates": candidates, "rows": len(X_unlabelled)}

@@ -12,9 +12,9 @@ from zskl.datasets import Dataset
 
 # Toy ------------------------------------------------------------------------------------------------------------------
 
-SEEN = ["ant", "cat", "dog"]  # sorted, as `classes_` is
+SEEN = ["ant", "cat", "dog"]  # sorted, as `seen_classes_` is
 UNSEEN = ["emu", "bee"]  # in the order of the table
-CANDIDATES = [*SEEN, *UNSEEN]  # as `candidates_` of a model that was fitted with the whole table
+CANDIDATES = sorted([*SEEN, *UNSEEN])  # as `classes_` of a model that was fitted with the whole table
 TABLE_ORDER = ["dog", "emu", "ant", "cat", "bee"]
 ATTRIBUTES = ["size", "legs", "wings", "fur"]
 

@@ -43,11 +43,9 @@ SETTINGS = {  # name: type and description, in the order of constructors
     "random_state": ("int, RandomState or None", SEEDED),
 }
 LEARNED = {
-    "classes_": ("ndarray of shape (C,)", "The seen classes, sorted."),
-    "candidates_": (
-        "ndarray",
-        "The seen classes, then the further classes of the table: the default candidates of `predict`.",
-    ),
+    "classes_": ("ndarray", "All classes, sorted: the seen ones and the further classes of the table."),
+    "seen_classes_": ("ndarray of shape (C,)", "The classes with training rows, sorted."),
+    "candidates_": ("ndarray", "The same as `classes_`: the default candidates of `predict`."),
 }
 EXAMPLE = """\
 Examples

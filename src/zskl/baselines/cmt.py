@@ -313,7 +313,7 @@ class CMTStar(CMT):
         return lambda X: self._answer(X, question)
 
     def _answer(self, X: Array, question: Question) -> Array:
-        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        known = {label: code for code, label in enumerate(self.seen_classes_.tolist())}
         xp = namespace(X)
         F = embed(X, self.hidden_, self.output_)
         scores = best_row_scores(1 / (1 + pairwise_distances(F, question.Y)), question.rows)

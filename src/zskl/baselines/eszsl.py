@@ -178,7 +178,7 @@ class ESZSL(WeightedClassifier):
         return finish
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        seen, factors = self.signature_table_.select(self.classes_), Y
+        seen, factors = self.signature_table_.select(self.seen_classes_), Y
         if is_sparse_rows(seen.matrix):  # the projection meets signatures by their products with seen ones
             known = convert_like(self.signature_scaling_.apply(seen.matrix), Y)
             factors = Y @ average_signatures(known, seen.padded_rows(), seen.counts).T
@@ -192,7 +192,7 @@ class ESZSL(WeightedClassifier):
         parameters = {"targets": "signs", **header["parameters"]}  # a file of 0.1 names no targets
         model = super()._restore({**header, "parameters": parameters}, arrays, known)
         table = model.signature_table_.matrix
-        width = len(model.classes_) if is_sparse_rows(table) else table.shape[1]
+        width = len(model.seen_classes_) if is_sparse_rows(table) else table.shape[1]
         if model.projection_.shape[1] != width:
             raise ValueError(f"the array projection_ has shape {model.projection_.shape}, expected {width} columns")
         return model

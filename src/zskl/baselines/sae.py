@@ -105,7 +105,9 @@ class SAE(WeightedClassifier):
             length = namespace(Y).sqrt(namespace(Y).sum(images * images, axis=1, keepdims=True))
             return Y / namespace(Y).where(length > 0, length, namespace(Y).ones_like(length))
 
-        return ScoreParts(W, samples=lambda X: scale_to_unit_length(X) @ convert_like(W, X), classes=divided)
+        return ScoreParts(
+            W, samples=lambda X: scale_to_unit_length(X) @ convert_like(W, X), classes=divided, image_lengths=True
+        )
 
     @classmethod
     def _from_json(cls, name: str, value: Any) -> Any:

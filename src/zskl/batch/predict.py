@@ -175,7 +175,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Integers if the labels of the model are integers and all these names are whole numbers."""
-    if label_kind(model.classes_, "the model") == "integer":
+    if label_kind(model.seen_classes_, "the model") == "integer":
         return tables.to_label_type(names)
     return np.array(names, dtype=object)
 
@@ -221,7 +221,7 @@ def explain_file(
     label: str | None = None,
     against: str | None = None,
     rows: Sequence[range] | None = None,
-    raw: bool = False,
+    by: str | None = None,
 ) -> Iterator[Explained]:
     """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
     table = read_candidates(model, signatures, with_known)
@@ -235,7 +235,7 @@ def explain_file(
         if len(asked):
             X = block_features(model, block)
             X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
-            found = model.explain(X, top, table, names, label=mine, against=theirs, raw=raw)
+            found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]
                 yield Explained("row" if block.ids is None else "id", row, explanation)

@@ -34,7 +34,7 @@ class Change:
     counts: dict[Any, int]
 
     def sentences(self) -> Iterator[str]:
-        seen = set(self.before.classes_.tolist())
+        seen = set(self.before.seen_classes_.tolist())
         old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
         if self.counts:
             kinds = {one: "seen" if one in seen else "unseen" if one in set(old) else "new" for one in self.counts}
@@ -181,7 +181,7 @@ def adapt_to_file(
     """Adapt a model to the rows of a file. `candidates` are the classes that they may be of: "unseen" or "all"."""
     X = read_whole_file(model, features)[0]
     after = model.adapt(X, candidates, force=force, balance=balance)
-    seen = set(model.classes_.tolist())
+    seen = set(model.seen_classes_.tolist())
     names = [label for label in model.candidates_.tolist() if candidates == "all" or label not in seen]
     answers = [one.predict(X, candidates=names) for one in (model, after)]
     return Adaptation(model, after, candidates, len(X), int(np.sum(answers[0] != answers[1])))

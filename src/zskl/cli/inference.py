@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -169,15 +170,15 @@ def explain(
             rich_help_panel=_options.MORE,
         ),
     ] = None,
-    raw: Annotated[
-        bool,
+    by: Annotated[
+        Literal["attributes", "classes", "scaled"] | None,
         typer.Option(
-            "--raw",
-            help="Go by attributes as you wrote them: one in which both classes agree adds nothing. What centring and "
-            "lengths add is one line.",
+            help="attributes as you wrote them (default), as the model scales them (scaled), or, for class means, the "
+            "classes it was trained on (default where columns have no names).",
             rich_help_panel=_options.MORE,
         ),
-    ] = False,
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", hidden=True)] = False,
     rows: Annotated[
         list[str] | None,
         typer.Option(
@@ -194,10 +195,9 @@ def explain(
     ] = False,
     device: _options.Device = None,
 ) -> None:
-    """Show which attributes support the class of each row against the runner-up; they add up to the difference.
+    """Show what speaks for the class of each row and what against it, and how much; it adds up to the difference.
 
-    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it; with
-    --raw they name attributes.
+    Attributes speak, and of class means training rows and examples too.
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
@@ -209,6 +209,9 @@ def explain(
     if out is not None:
         _files.check_target(out, model, features, signatures)
     with collect_warnings():
+        if raw:
+            warnings.warn("--raw goes with 0.4: it is now the default, and --by attributes says it", stacklevel=1)
+            by = by or "attributes"
         found = predict.explain_file(
             methods.load(model, device),
             features,
@@ -219,7 +222,7 @@ def explain(
             label=label,
             against=against,
             rows=predict.parse_row_numbers(rows) if rows else None,
-            raw=raw,
+            by=by,
         )
         _write_explanations(found, bool(rows), out, as_json)
 

@@ -123,7 +123,7 @@ def fit(
     model.save(out)
     _report_fit(model, found, scoring)
     rows = len(loaded.parts["trainval"])
-    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.classes_)} classes of {loaded.name}")
+    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.seen_classes_)} classes of {loaded.name}")
 
 
 def _fit(
@@ -234,7 +234,7 @@ def fit_folder(
         fitted = fit_shards(folder, labels, signatures, model, engine=engine, report=report)
     fitted.save(out)
     rows = int(fitted.class_rows_.sum())
-    count = f"{rows} rows of {len(fitted.classes_)} classes"
+    count = f"{rows} rows of {len(fitted.seen_classes_)} classes"
     mention(f"wrote {out}: {method} fitted on {count}, neither tuned nor calibrated")
 
 

@@ -78,7 +78,7 @@ class UncalibratedWarning(UserWarning):
 def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
     if model.described_ or "_warned" in vars(model):
         return
-    known = {*model.candidates_.tolist(), *model.classes_.tolist()}
+    known = {*model.candidates_.tolist(), *model.seen_classes_.tolist()}
     new = [label for label in dict.fromkeys(asked) if label not in known]
     if new:
         model._warned = True
@@ -163,7 +163,7 @@ def _check_new_signatures(model: ZeroShotClassifier, table: SignatureTable) -> N
             f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
             f"by the same attributes{signature_hint(model)}"
         )
-    mine, theirs = label_kind(model.classes_, "y"), label_kind(table.labels, "signatures")
+    mine, theirs = label_kind(model.seen_classes_, "y"), label_kind(table.labels, "signatures")
     texts = {str(label) for label in model.candidates_.tolist()}
     alike = [label for label in table.classes.tolist() if str(label) in texts]
     if {mine, theirs} == {"integer", "string"} and alike:
@@ -206,6 +206,19 @@ def softmax(logits: Array) -> Array:
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
+def to_probabilities(scores: Array, temperature: float) -> Array:
+    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores."""
+    found = softmax(scores / temperature)
+    xp = namespace(found)
+    best, largest = xp.argmax(scores, axis=1), xp.argmax(found, axis=1)
+    tied = np.flatnonzero(to_numpy(best != largest))
+    if len(tied):
+        # exp makes numbers equal that differ by less than it can tell: the answer of `predict` gets the next one above.
+        rows = convert_like(tied, found, "int64")
+        found[rows, best[rows]] = found[rows, largest[rows]] * (1 + xp.finfo(found.dtype).eps)
+    return found
+
+
 def match_label_dtype(classes: NumPyArray, labels: NumPyArray) -> NumPyArray:
     """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
     return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
@@ -233,11 +246,11 @@ class CandidateScorer:
         check_is_fitted(model)
         self.model = model
         self.table = choose_candidates(model, given, candidates)
-        self.labels: NumPyArray = match_label_dtype(model.classes_, self.table.classes)
+        self.labels: NumPyArray = match_label_dtype(model.seen_classes_, self.table.classes)
         # The warning points at the caller of `predict` and the like.
         if given is not None:
             warn_no_signatures(model, self.labels.tolist(), stacklevel=4)
-        known = set(model.classes_.tolist())
+        known = set(model.seen_classes_.tolist())
         self.seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
         self.constant = float(model.calibration_) if calibrated and self.situation == "mixed" else 0.0

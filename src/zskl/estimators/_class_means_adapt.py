@@ -44,11 +44,13 @@ STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the la
 TINY = 1e-30
 LEAST_GAIN = 0.01  # that validation classes must promise, more than
 MOST_LOSS = 0.01  # in any of the batches that are like the rows at hand
-SURE_GAIN, UNLUCKY = 0.02, 0.1  # or more gained in all but this share of them: then one may lose more
+UNLUCKY = 0.1  # unless all but this share of them gained as much: then one may lose more
+CAUTION = 0.5  # how many spreads of its gain a setting loses when settings are compared
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
 REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
-LIKE = 0.5  # how far batches are alike: the width of a Gaussian over logarithms of rows per class and of presence
-PRESENCE = 1.5  # what a logarithm of presence counts beside one of rows per class
+LIKE = 0.35  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
+AROUND = 1.0  # the same for all that rows might be, if the number of classes is guessed badly
+PRESENCE, MOST_PRESENT = 0.5, 0.98  # what log odds of presence count beside log rows per class, and where they end
 HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is no warning
 FIRST_ROUNDS, LATER_ROUNDS = 10, 4  # in which the shares π of the classes are found
 SHARPER = 2.0  # κ in units of 1/T, the sharpness of calibrated probabilities
@@ -64,7 +66,7 @@ def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyAr
     labels: NumPyArray = tables.to_labels(y, "y", model.candidates_.tolist())
     if len(labels) != n:
         raise ValueError(f"X has {n} rows but y has {len(labels)} labels: expected one label for each row")
-    mine, theirs = label_kind(model.classes_, "y"), label_kind(labels, "y")
+    mine, theirs = label_kind(model.seen_classes_, "y"), label_kind(labels, "y")
     if mine != theirs:
         raise ValueError(
             f"y names classes by {theirs}s such as {list_values(labels)}, the model by {mine}s: use its type"
@@ -130,7 +132,7 @@ def add_classes(
     if fresh:
         log.info("no description of %s: known by examples alone", list_values(fresh))
         rows = np.repeat(mean_signature(model)[None], len(fresh), axis=0)
-        names = match_label_dtype(model.classes_, tables.to_labels(fresh, "y"))
+        names = match_label_dtype(model.seen_classes_, tables.to_labels(fresh, "y"))
         table = join_tables(table, SignatureTable(names, rows, table.names))
     return table, [*undescribed, *fresh]
 
@@ -149,9 +151,9 @@ def refuse_near_names(fresh: list[Any], known: list[Any]) -> None:
 
 def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
     """(p,) of the seen classes: what stands for the signature of a class that has none; 0 if no class is seen."""
-    if not len(model.classes_):
+    if not len(model.seen_classes_):
         return np.zeros(model.signature_table_.matrix.shape[1])
-    return np.asarray(model.signature_table_.select(model.classes_).matrix.mean(axis=0))
+    return np.asarray(model.signature_table_.select(model.seen_classes_).matrix.mean(axis=0))
 
 
 def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
@@ -282,7 +284,9 @@ class RowsAtHand:
 
     @property
     def place(self) -> NDArray[np.float64]:
-        return np.log([self.per_class, (self.present / self.classes) ** PRESENCE])
+        # Odds, because near 1 little changes much: to give each class equally many rows pays only where all are there.
+        share = min(max(self.present / self.classes, 0.5 / self.classes), MOST_PRESENT)
+        return np.array([np.log(self.per_class), PRESENCE * np.log(share / (1 - share))])
 
     @classmethod
     def from_logits(cls, logits: Array, moving: NDArray[np.bool_]) -> RowsAtHand:
@@ -333,7 +337,7 @@ class AdaptationResult:
 
 def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
     """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
-    seen = set(model.classes_.tolist())
+    seen = set(model.seen_classes_.tolist())
     names: Any = candidates
     if candidates is None or isinstance(candidates, str):
         check_option("candidates", candidates or "unseen", ("unseen", "all"))
@@ -353,13 +357,13 @@ def find_adaptation_entry(
 ) -> dict[str, Any] | None:
     """What validation classes say about such rows, n of them for so many candidates; None where nobody has tried.
 
-    Of several settings those with the highest gain above its spread.
+    Of several settings those with the highest gain above a part of its spread.
     """
     tried = ((practice or {}).get("unlabelled") or {}).get(mode) or []
     found = [judge_entry(entry, hand) for entry in tried if "batches" in entry]
     known = [entry for entry in found if entry is not None]
     if known:
-        return max(known, key=lambda entry: float(entry["gain"] - entry["spread"]))
+        return max(known, key=lambda entry: float(entry["gain"] - CAUTION * entry["spread"]))
     # Entries of earlier versions hold one number of rows per candidate and one gain.
     plain = [entry for entry in tried if "batches" not in entry and entry["per_class"] <= FEWER_ROWS * n / classes]
     return max(plain, key=lambda entry: float(entry["per_class"]), default=None)
@@ -379,16 +383,17 @@ def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | Non
     gain = float(np.average(gains, weights=weights))
     spread = float(np.sqrt(np.average((gains - gain) ** 2, weights=weights)))
     least = float(gains[weights > HARDLY_LIKE].min())
-    overall, order = float(gains.mean()), np.argsort(gains, kind="stable")
+    around = float(np.average(gains, weights=np.exp((distances.min() - distances) / (2 * AROUND**2))))
+    order = np.argsort(gains, kind="stable")
     place = int(np.searchsorted(np.cumsum(weights[order]) / weights.sum(), UNLUCKY))
-    figures = {"gain": gain, "overall": overall, "spread": spread, "least": least, "low": float(gains[order[place]])}
+    figures = {"gain": gain, "around": around, "spread": spread, "least": least, "low": float(gains[order[place]])}
     return {**entry, **figures, "per_class": most}
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
     # Who is wrong about how many classes are there meets other batches than those that seem alike.
-    gains = entry["gain"], entry.get("overall", entry["gain"])
-    bearable = entry["least"] > -MOST_LOSS or entry.get("low", 0.0) > SURE_GAIN
+    gains = entry["gain"], entry.get("around", entry["gain"])
+    bearable = entry["least"] > -MOST_LOSS or entry.get("low", 0.0) > LEAST_GAIN
     return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and bearable)
 
 

@@ -481,17 +481,16 @@ class SignatureKernel:
 
     def __call__(self, A: Array, B: Array) -> Array:
         """(a, p), (b, p) → (a, b)."""
-        return self._add_up(
-            [
-                self._of_table(*parts)
-                for parts in zip(self.tables.split(A), self.tables.split(B), self.widths, strict=True)
-            ]
-        )
+        return self.add_up(self.of_tables(A, B))
 
-    def _of_table(self, A: Array, B: Array, width: float) -> Array:
-        return A @ B.T if self.name == "linear" else namespace(A).exp(squared_distances(A, B) / -width)
+    def of_tables(self, A: Array, B: Array) -> list[Array]:
+        """(a, b) of each table."""
+        parts = zip(self.tables.split(A), self.tables.split(B), self.widths, strict=True)
+        if self.name == "linear":
+            return [mine @ theirs.T for mine, theirs, _ in parts]
+        return [namespace(A).exp(squared_distances(mine, theirs) / -width) for mine, theirs, width in parts]
 
-    def _add_up(self, found: Sequence[Array]) -> Array:
+    def add_up(self, found: Sequence[Array]) -> Array:
         if len(found) == 1:
             return found[0]
         total = found[0] * float(self.tables.shares[0]) ** 2
@@ -501,7 +500,7 @@ class SignatureKernel:
 
     def diagonal(self, A: Array) -> Array:
         """k(a, a) (a,)."""
-        found = self._add_up([squared_norms(part) for part in self.tables.split(A)])
+        found = self.add_up([squared_norms(part) for part in self.tables.split(A)])
         return found if self.name == "linear" else namespace(found).ones_like(found)
 
 

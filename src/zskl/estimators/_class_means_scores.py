@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_dense, to_numpy
 from zskl._validation import list_values
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import explanation
 from zskl.estimators._blocks import scale_block_combinations, scale_combinations, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
 from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening
-from zskl.estimators.explanation import RawAttributeExplainer, RawValues, Split, best_signature_rows, read_only
+from zskl.estimators.explanation import (
+    DescriptionPath,
+    Split,
+    best_signature_rows,
+    group_pairs,
+    integrate_slopes,
+    make_path,
+    read_only,
+)
 from zskl.estimators.kernel_classifier import member_batches
 from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics import Sides, best_scores
+from zskl.scaling import Scaling
 
 if TYPE_CHECKING:
     from zskl.estimators.class_means import ClassMeansClassifier
@@ -138,7 +147,7 @@ class SearchScores:
             found[np.arange(len(found)), :, C + len(owners) + np.arange(len(found))] += s
         described = scale_block_combinations(found.reshape(len(found), -1), products.grams, blocks.shares)
         found = model.description_weight_ * described.reshape(found.shape)
-        codes = fitting.signature_codes(model.classes_, question)
+        codes = fitting.signature_codes(model.seen_classes_, question)
         seen = np.flatnonzero(codes >= 0)
         scale = blocks.block_lengths(at.sums) / at.lengths  # (C, b)
         found[seen, :, codes[seen]] += scale[codes[seen]]
@@ -208,8 +217,8 @@ SAME = 1e-11  # ‖y − y′‖² / ‖y′‖² up to which two signatures are
 def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: float) -> Callable[[Array], Array]:
     """Scaled rows (n, d) → scores (n, c) for raw signatures Y (c, p); n₀ of unseen classes is `unseen_weight`."""
     _check_nameless(model)
-    seen = model.signature_table_.select(model.classes_)
-    sums = model.class_sums_[fitting.find_class_codes(model.classes_, seen.labels)]
+    seen = model.signature_table_.select(model.seen_classes_)
+    sums = model.class_sums_[fitting.find_class_codes(model.seen_classes_, seen.labels)]
     xp = namespace(Y)
     match = xp.astype(_match_signatures(Y, seen.matrix.astype(np.float32)), Y.dtype)  # (c, R)
     found = xp.sum(match, axis=1, keepdims=True)
@@ -241,7 +250,7 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
             "a model that was taught by examples or adapted to unlabelled rows cannot be exported with signatures as "
             f"an input, because it tells classes by their names (fixed classes only): {advice}"
         )
-    table, seen = model.signature_table_, model.signature_table_.select(model.classes_)
+    table, seen = model.signature_table_, model.signature_table_.select(model.seen_classes_)
     same = to_numpy(_match_signatures(table.matrix.astype(np.float32), seen.matrix.astype(np.float32)))
     clash = same & (table.labels[:, None] != seen.labels[None, :])
     if clash.any():
@@ -252,155 +261,231 @@ def _check_nameless(model: ClassMeansClassifier) -> None:
         )
 
 
-# How a score splits: with v = w·m̂(y) + Σ x̂ of the rows of the class, and u = v/‖v‖, the score x̂·u − a·r is a sum:
+# How the difference of two scores splits. A score is x̂·u − a·r with u = v/‖v‖ and v = w·m̂(y) + Σₛ Sₛ, where Sₛ is the
+# sum of the rows x̂ of a source: training rows, examples, unlabelled rows. So
 #
-#     w/(‖m‖‖v‖) · x̂·m(y)   +   x̂·(training rows)/‖v‖ + x̂·(examples)/‖v‖ + x̂·(unlabelled rows)/‖v‖   −   a·r
+#     x̂·u  =  x̂·m̂(y)  +  Σₛ (x̂·Sₛ/‖v‖ − λₛ x̂·m̂(y)),     Σₛ λₛ = 1 − w/‖v‖,  λₛ in proportion to ‖Sₛ‖
 #
-# m(y) is a sum too. With B = (K + νI)⁻¹ M̃, one row for each signature of a seen class, it is Σᵣ k(y, yᵣ) Bᵣ: a part
-# for each seen class. With the linear kernel it is Σₘ yₘ (YᵀB)ₘ: a part for each attribute m. The prior mean s·y° is a
-# sum over attributes; with the Gaussian kernel it is a term of its own.
+# The first part is what the description alone would say. Of it only the difference between two classes a and b counts,
+# and that is shared out among attributes, or seen classes, by turning the one description into the other
+# (`explanation.integrate_slopes`). A part of the second kind says how much more the row is like the rows of a source
+# than like the description of their class. It is a term, as is crowding.
+#
+# m(y) = Σᵣ k(y, yᵣ) Bᵣ with B = (K + νI)⁻¹ M̃, one row for each signature of a seen class; and with a prior s·y° more.
+# So x̂·m̂ grows with k(y, yᵣ) by (x̂·Bᵣ − (x̂·m)(m·Bᵣ)/‖m‖²)/‖m‖, and with y° by s·(x̂ − (x̂·m)m/‖m‖²)/‖m‖.
 
-PRIOR, CROWDING = "the description itself", "crowding"
+PRIOR, CROWDING, DESCRIPTION = "the description itself", "crowding", "a description that only one has"
+LISTED = 3  # examples that are named
 
 
 class ExplainedScores:
-    def __init__(self, model: ClassMeansClassifier, table: SignatureTable) -> None:
-        self._model = model
+    def __init__(self, model: ClassMeansClassifier, table: SignatureTable, by: str) -> None:
+        self._model, self._by = model, by
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
-        # (rows,) which signatures only stand for one that nobody gave
-        self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._predict_means(question.Y, question.shared))
-        factor = evidence.weights[:, None] * explanation.inverse_lengths(means)
-        whole = factor * means + evidence.sums
+        # (rows,) which signatures only stand for one that nobody gave, and which do not count at all
+        self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
+        self._silent = self.undescribed | (evidence.weights == 0)
+        self._blocks = model._blocks()
+        described = to_numpy(self._blocks.to_unit_length(means))
+        whole = to_numpy(evidence.add_to(described))
         scale = explanation.inverse_lengths(whole)
-        self.factor = factor = factor * scale  # (rows, 1) w/(‖m‖‖v‖)
         self._directions = whole * scale
-        self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
+        self._described = np.where(self._silent[:, None], 0.0, described)
         crowded = model._crowding_of(self._directions)
         self._crowded = None if crowded is None else to_numpy(crowded)
-        seen = model.signature_table_.select(model.classes_)
-        Y, regression = model.signature_scaling_.apply(seen.matrix), model.regression_.astype(np.float64)
-        pairs: list[tuple[Floats, Floats]] = []
-        own = None
-        if model.prior_ != "zero":
-            shared: Floats = model.feature_scaling_.apply(table.matrix)
-            own = shared - model.signature_center_, _prior_vectors(model)
-        self._members: Floats | None = None  # (k, C) joins the signatures of a seen class
-        if model.prior_ == "cosine" or model.kernel == "linear":
-            self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
-            if model.prior_ != "cosine":
-                pairs.append((to_numpy(question.Y), Y.T @ regression))
-            pairs += [] if own is None else [own]
-        else:
-            similar = to_numpy(model._signature_kernel()(question.Y, Y))
-            codes = fitting.find_class_codes(model.classes_, seen.labels)
-            self.names = tuple(map(str, model.classes_.tolist()))
+        self._labels, self._scale = table.labels.tolist(), scale[:, 0]
+        self._training_rows = dict(zip(model.seen_classes_.tolist(), model.class_rows_.tolist(), strict=True))
+        sums = model._sums_by_source(question)
+        lengths = {name: np.linalg.norm(one, axis=1) for name, one in sums.items()}
+        every = sum(lengths.values(), start=np.zeros(len(whole)))
+        spare = (1 - evidence.weights * self._scale) / np.where(every > 0, every, 1.0)
+        self._spared = {name: spare * one for name, one in lengths.items()}  # λₛ (rows,)
+        self._sources = {
+            name: scale * one - self._spared[name][:, None] * self._described for name, one in sums.items()
+        }
+        seen = model.signature_table_.select(model.seen_classes_)
+        codes = fitting.find_class_codes(model.seen_classes_, seen.labels)
+        Y = to_numpy(question.Y)
+        self._seen: Floats = model.signature_scaling_.apply(seen.matrix)  # (R, p)
+        self._kernel = model._signature_kernel()
+        regression = model.regression_.astype(np.float64)
+        self._regression = regression if model.prior_ != "cosine" else regression[:0]  # B (R, d)
+        # y° (rows, d)
+        self._own = None if question.shared is None else to_numpy(question.shared) - model.signature_center_
+        if by == explanation.CLASSES:
+            similar = to_numpy(self._kernel(Y, self._seen))
+            self.names = tuple(map(str, model.seen_classes_.tolist()))
+            self._similar = similar
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
             # Of a seen class with several signatures the most similar one counts.
             most_similar = np.full((len(similar), len(self.names)), -np.inf)
             np.maximum.at(most_similar.T, codes, similar.T)
             self.values = self.without_placeholders(most_similar)
-            pairs.append((similar, regression))
-            if own is not None:
-                self._terms = {PRIOR: factor * np.asarray(own[0] @ own[1]), **self._terms}
-        # (rows, k) and (k, d), or (d, 1) if it is diagonal, whose products add up to w/(‖m‖‖v‖) · m(y)
-        self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
+            return
+        self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
+        scaling, features = model.signature_scaling_, model.feature_scaling_
+        if by == explanation.ATTRIBUTES:
+            self._path, self._own_path = (make_path(one, table.matrix) for one in (scaling, features))
+        else:
+            plain = Scaling(())
+            self._path = DescriptionPath(plain, Y)
+            self._own_path = DescriptionPath(plain, Y if question.shared is None else to_numpy(question.shared))
+
+    @cached_property
+    def _grams(self) -> list[Floats] | None:
+        """BBᵀ (R, R) of each block; None if there are many seen classes."""
+        few = len(self._regression) <= explanation.GRAM_SIZE
+        return [part @ part.T for part in self._blocks.split(self._regression)] if few else None
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
         """Values (rows, k), NaN for classes that have no description."""
         return read_only(np.where(self.undescribed[:, None], np.nan, values) if self.undescribed.any() else values)
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        unit_rows = to_numpy(self._model._row_directions(scaled))
+        unit_rows = to_numpy(self._model._row_directions(scaled)).astype(np.float64)
 
         def score(rows: NumPyArray) -> NumPyArray:
             found: NumPyArray = (unit_rows * self._directions[rows]).sum(axis=1)
             return found if self._crowded is None else found - self._crowded[rows]
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        terms = {name: (unit_rows * (vectors[a] - vectors[b])).sum(axis=1) for name, vectors in self._terms.items()}
+        sources = {
+            name: tuple(np.einsum("nd,nd->n", unit_rows, vectors[rows]) for rows in (a, b))
+            for name, vectors in self._sources.items()
+        }
+        terms = {name: mine - theirs for name, (mine, theirs) in sources.items()}
         if self._crowded is not None:
             terms[CROWDING] = self._crowded[b] - self._crowded[a]
-        products = [_multiply_rows(unit_rows, vectors) for _, vectors in self._described]
-        contributions = sum(
-            product * (coefficients[a] - coefficients[b])
-            for product, (coefficients, _) in zip(products, self._described, strict=True)
+        whole = np.einsum("nd,nd->n", unit_rows, self._described[a] - self._described[b])
+        alone = self._silent[a] | self._silent[b]  # there are no two descriptions to compare
+        if alone.any():
+            terms = {DESCRIPTION: np.where(alone, whole, 0.0), **terms}
+        # x̂·Bᵣ (n, R) of each block
+        pairs = zip(self._blocks.split(unit_rows), self._blocks.split(self._regression), strict=True)
+        likely = [rows @ vectors.T for rows, vectors in pairs]
+        contributions, own = np.zeros((len(scaled), len(self.names))), np.zeros(len(scaled))
+        share = self._share_out_by_class if self._by == explanation.CLASSES else self._share_out
+        width = max(len(self._regression), len(self.names), 0 if self._own is None else unit_rows.shape[1])
+        for mine, theirs, rows in group_pairs(a, b, width):
+            if not alone[rows[0]]:
+                some = [part[rows] for part in likely]
+                contributions[rows], own[rows] = share(unit_rows[rows], some, mine, theirs, whole[rows])
+        if self._by == explanation.CLASSES and self._own is not None:
+            terms = {PRIOR: own, **terms}
+        likeness = sum(likely) @ self._members if self._by == explanation.CLASSES else None
+        parts = self._blocks.split(unit_rows * (self._directions[a] - self._directions[b]))
+        blocks = {name: part.sum(axis=1) for name, part in zip(self._blocks.names, parts, strict=True)}
+        return Split(
+            a, b, score_a - score_b, contributions, terms, likeness, sources, blocks if len(blocks) > 1 else {}
         )
-        likeness = None
-        if self._members is not None:
-            contributions, likeness = contributions @ self._members, products[0] @ self._members
-        return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
 
+    def count_rows(
+        self, source: str, row: int, scaled: NumPyArray, sign: int
+    ) -> tuple[float | None, tuple[tuple[int, float], ...]]:
+        """How many rows of a `source` the class of a signature row has; and the examples that add most."""
+        model, label = self._model, self._labels[row]
+        if source == "training rows":
+            return self._training_rows[label], ()
+        if source != "examples":
+            return None, ()
+        mine = [place for place, one in enumerate(model.example_classes_) if one == label]
+        unit_row = to_numpy(model._row_directions(scaled[None]))[0].astype(np.float64)
+        weights = np.array(model._weigh_examples())[mine]
+        adds = self._scale[row] * weights * (to_dense(model.examples_[mine]).astype(np.float64) @ unit_row)
+        adds = sign * (adds - self._spared[source][row] * float(unit_row @ self._described[row]) / len(mine))
+        strongest = np.argsort(-np.abs(adds), kind="stable")[:LISTED]
+        return float(len(mine)), tuple((int(place) + 1, float(adds[place])) for place in strongest)
 
-def _prior_vectors(model: ClassMeansClassifier) -> Floats:
-    """What the prior mean adds to a direction for each column of a signature: (d, d), or (d, 1) if it is diagonal."""
-    found: Floats = model.slope_ * model.whitening_.astype(np.float64)
-    return found
+    def _share_out(
+        self, unit_rows: Floats, likely: Sequence[Floats], a: int, b: int, whole: NumPyArray
+    ) -> tuple[Floats, float]:
+        """(n, p) what each attribute adds to x̂·(m̂ₐ − m̂_b) (n,)."""
+        p = len(self.names)
 
+        def slopes(times: Floats) -> Floats:
+            found, own, pull_own = [], None, None
+            Y, pull = self._path.points(a, b, times)
+            if self._own is not None:
+                own, pull_own = self._own_path.points(a, b, times)
+                own = own - self._model.signature_center_
+            # Plain cosine has no kernel.
+            parts = list(map(to_numpy, self._kernel.of_tables(Y, self._seen))) if len(self._regression) else []
+            k = to_numpy(self._kernel.add_up(parts)) if parts else np.empty((len(times), 0))
+            by_kernel, by_own = self._slopes(unit_rows, likely, k, own)
+            if parts:
+                found.append(pull(self._kernel_slopes(by_kernel, parts, Y)))
+            if by_own is not None and pull_own is not None:
+                found.append(pull_own(by_own))
+            return np.concatenate(found, axis=2)
 
-def _multiply_rows(unit_rows: NumPyArray, vectors: Floats) -> Floats:
-    """x̂·v of rows (n, d) and vectors (k, d); a single column (d, 1) stands for a diagonal matrix."""
-    diagonal = vectors.shape[1] == 1 < unit_rows.shape[1]
-    found: Floats = unit_rows * vectors[:, 0] if diagonal else unit_rows @ vectors.T
-    return found
+        changes = [self._path.changes(a, b)] if len(self._regression) else []
+        changes += [] if self._own is None else [self._own_path.changes(a, b)]
+        found = integrate_slopes(slopes, whole, np.concatenate(changes))
+        return found.reshape(len(found), -1, p).sum(axis=1), 0.0
 
+    def _share_out_by_class(
+        self, unit_rows: Floats, likely: Sequence[Floats], a: int, b: int, whole: NumPyArray
+    ) -> tuple[Floats, Floats]:
+        """(n, C) what being like each seen class adds to it, and (n,) what y° does."""
+        R, changes = len(self._regression), self._similar[a] - self._similar[b]
+        mine = np.zeros(0) if self._own is None else self._own[a] - self._own[b]
 
-# Along attributes as you wrote them:
-# The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
-# attributes, and so is the prior mean. With the Gaussian kernel it is Σᵣ k(y, yᵣ) Bᵣ. For two classes a and b, with κᵣ
-# the secant of k between their squared distances to yᵣ,
-#
-#     k(a, yᵣ) − k(b, yᵣ) = κᵣ Σₘ (aₘ − bₘ)(aₘ + bₘ − 2yᵣₘ)
-#
-# So F, by which an attribute's difference is multiplied, is (f_a + f_b)/2 · Σᵣ κᵣ (x̂·Bᵣ)(aₘ + bₘ − 2yᵣₘ).
+        def slopes(times: Floats) -> Floats:
+            own = None if self._own is None else self._own[b] + times[:, None] * mine
+            by_kernel, by_own = self._slopes(unit_rows, likely, self._similar[b] + times[:, None] * changes, own)
+            return by_kernel if by_own is None else np.concatenate([by_kernel, by_own], axis=2)
 
+        found = integrate_slopes(slopes, whole, np.concatenate([changes, mine]))
+        return found[:, :R] @ self._members, found[:, R:].sum(axis=1)
 
-def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
-    inner = ExplainedScores(model, table)
-    described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
-    seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
-    regression = model.regression_.astype(np.float64)
-    pairs: list[tuple[Floats, RawValues]] = []  # what x̂ meets, attribute by attribute, and the attributes' values
-    by_likeness = model.kernel == "gaussian" and model.prior_ != "cosine"
-    if model.kernel == "linear" and model.prior_ != "cosine":
-        pairs.append((seen.T @ regression, described.times(inner.factor)))
-    if model.prior_ != "zero":
-        own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
-        pairs.append((_prior_vectors(model), own.times(inner.factor)))
-    Y: Floats = model.signature_scaling_.apply(table.matrix)
-    apart = to_numpy(fitting.squared_distances(Y, seen)) / model.width_ if by_likeness else None
+    def _slopes(
+        self, unit_rows: Floats, likely: Sequence[Floats], k: Floats, own: Floats | None
+    ) -> tuple[Floats, Floats | None]:
+        """How x̂·m̂ grows with k (K, R) and with y° (K, d): (n, K, R) and (n, K, d); a sum over blocks."""
+        blocks = self._blocks
+        mine = None if own is None else self._whiten_own(unit_rows, back=True)
+        described = None if own is None else self._whiten_own(own)
+        kernel_slopes, own_slopes = [], []
+        for number, (B, at, share) in enumerate(
+            zip(blocks.split(self._regression), blocks.columns, blocks.shares.tolist(), strict=True)
+        ):
+            means = None
+            if described is None and self._grams is not None:
+                onto = k @ self._grams[number]  # m·Bᵣ
+                squares, cosines = (onto * k).sum(axis=1), likely[number] @ k.T
+            else:
+                means = k @ B if described is None else k @ B + described[:, at]
+                squares, onto, cosines = (means * means).sum(axis=1), means @ B.T, unit_rows[:, at] @ means.T
+            squares = np.where(squares > 0, squares, 1.0)
+            lengths, along = np.sqrt(squares)[:, None] / (share or 1.0), (cosines / squares)[:, :, None]
+            kernel_slopes.append((likely[number][:, None] - along * onto) / lengths)
+            if mine is not None and means is not None:
+                whole = np.zeros((len(means), unit_rows.shape[1]))
+                whole[:, at] = means
+                theirs = self._whiten_own(whole, back=True)[:, at]
+                own_slopes.append((mine[:, None, at] - along * theirs) / lengths)
+        return sum(kernel_slopes[1:], start=kernel_slopes[0]), blocks.join(own_slopes) if own_slopes else None
 
-    def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
-        """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""
-        mean = 0.5 * (inner.factor[first] + inner.factor[second])
-        weights = (
-            mean
-            * (unit_rows @ regression.T)
-            * compute_score_secants(distances[first], distances[second])
-            / model.width_
-        )
-        found: Floats = weights.sum(axis=1, keepdims=True) * (Y[first] + Y[second])
-        found -= 2 * weights @ seen
-        return found
+    def _kernel_slopes(self, by_kernel: Floats, parts: Sequence[Floats], Y: Floats) -> Floats:
+        """(n, K, p) by scaled signatures Y (K, p) of those by k(Y, yᵣ) (n, K, R), of which each table has a part."""
+        kernel, found = self._kernel, []
+        cut = (kernel.tables.split(one) for one in (self._seen, Y))
+        for k, seen, own, width, share in zip(parts, *cut, kernel.widths, kernel.tables.shares.tolist(), strict=True):
+            if kernel.name == "linear":
+                one = by_kernel @ seen
+            else:
+                weighed = by_kernel * k
+                one = (weighed @ seen - weighed.sum(axis=2, keepdims=True) * own) * (2 / width)
+            found.append(one if share == 1.0 else one * share**2)
+        return np.asarray(kernel.tables.join(found))
 
-    def parts(scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        unit_rows = to_numpy(model._row_directions(scaled))
-        found = np.zeros((len(unit_rows), table.matrix.shape[1]))
-        for vectors, values in pairs:
-            found += _multiply_rows(unit_rows, vectors) * values.differences(first, second)
-        if apart is not None:
-            found += gaussian_slopes(unit_rows, apart, first, second) * described.differences(first, second)
-        found[inner.undescribed[first] | inner.undescribed[second]] = 0.0  # there are no two descriptions to compare
-        return found
-
-    explainer = RawAttributeExplainer(model, table, inner, parts, (PRIOR,))
-    explainer.values = inner.without_placeholders(explainer.values)
-    return explainer
-
-
-def compute_score_secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:
-    """(exp(−s) − exp(−t)) / (s − t) of numbers s and t, and −exp(−s) where they are equal."""
-    gap = np.abs(first - second)
-    share = np.where(gap > 0, -np.expm1(-gap) / np.where(gap > 0, gap, 1.0), 1.0)
-    return -np.exp(-np.minimum(first, second)) * share
+    def _whiten_own(self, rows: Floats, back: bool = False) -> Floats:
+        """s·S_ρ^(−1/2) of rows (n, d): what the prior makes of y°; or the product `back`, to slopes by y°."""
+        model, whitening = self._model, self._model.whitening_.astype(np.float64)
+        if not back or whitening.shape[1] == 1:
+            return model.slope_ * np.asarray(to_dense(fitting.whiten(rows, whitening, self._blocks)), np.float64)
+        pairs = zip(self._blocks.split(rows), self._blocks.columns, strict=True)
+        parts = [part @ whitening[at, : at.stop - at.start].T for part, at in pairs]
+        return np.asarray(model.slope_ * self._blocks.join(parts))

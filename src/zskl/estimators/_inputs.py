@@ -39,7 +39,7 @@ class Training:
     """What a method trains on: scaled, float32, on the device that computes."""
 
     X: Any  # (n, d) an array, or `ScaledRows`
-    codes: Array  # (n,) index of each row's class in `classes_`
+    codes: Array  # (n,) index of each row's class in `seen_classes_`
     Y: Array  # (rows, p) signatures of the seen classes, class by class
     rows: NumPyArray  # (C, m) rows of Y for each class, padded with its first
     counts: NumPyArray  # (C,) how many of them are its own

@@ -22,7 +22,13 @@ from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
 from zskl.estimators import _candidates, _inputs, explanation, model_file
-from zskl.estimators._candidates import CandidateScorer, Question, UncalibratedWarning, match_label_dtype, softmax
+from zskl.estimators._candidates import (
+    CandidateScorer,
+    Question,
+    UncalibratedWarning,
+    match_label_dtype,
+    to_probabilities,
+)
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.explanation import Explainer, Explanation, ScoreParts, explain_rows, get_score_parts
 from zskl.estimators.search_vectors import ProjectedRows, project_rows
@@ -75,9 +81,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The seen classes, sorted: those with training rows.
-    candidates_ : ndarray of shape (n_candidates,)
-        The seen classes, then the further classes of the table, in its order.
+        All classes that the model knows, sorted: the seen ones and the further classes of the table. It names the
+        columns of scores and probabilities, so `classes_[predict_proba(X).argmax(axis=1)]` equals `predict(X)`.
+    seen_classes_ : ndarray of shape (n_seen_classes,)
+        The classes with training rows, sorted.
+    candidates_ : ndarray of shape (n_classes,)
+        The same as `classes_`: what `predict` chooses from.
     attribute_names_ : tuple of str or None
         Names of the columns of the signatures, if they have any.
     calibration_ : float
@@ -113,6 +122,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     signature_mean: str
     device: str | None
     classes_: NumPyArray
+    seen_classes_: NumPyArray
     temperatures_: dict[str, float] | None
     described_: bool
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
@@ -142,13 +152,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_explainable(self) -> None:
         get_score_parts(self)
 
-    def _explainer(self, table: SignatureTable) -> Explainer:
-        """What splits differences of scores between the classes of a table."""
-        return explanation.AttributeExplainer(self, table)
+    @property
+    def _compares_with_classes(self) -> bool:
+        """Whether a class is described by how similar it is to seen classes, so that these can explain a score."""
+        return False
 
-    def _raw_explainer(self, table: SignatureTable) -> Explainer:
-        """The same along attributes as they were written."""
-        return explanation.explain_raw_score_parts(self, table)
+    def _explainer(self, table: SignatureTable, by: str) -> Explainer:
+        """What splits differences of scores between the classes of a table, by attributes in one of two forms."""
+        kind = explanation.AttributeExplainer if by == explanation.ATTRIBUTES else explanation.ScaledExplainer
+        return kind(self, table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -224,8 +236,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before, began = dict(self.__dict__), time.perf_counter()
         try:
             yield
-            if "candidates_" in vars(self):
-                seen, every = len(self.classes_), len(self.candidates_)
+            if "classes_" in vars(self):
+                seen, every = len(self.seen_classes_), len(self.classes_)
                 sizes = f"{self.n_features_in_} features, {seen} classes seen of {every}"
                 log.info("%s fitted: %s, %.2f s", type(self).__name__, sizes, time.perf_counter() - began)
         except BaseException:
@@ -252,10 +264,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             scaling.check_scaling(getattr(self, name), name)
         X, y = _inputs.check_training(self, X, y, values=values)
         X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        self.seen_classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.seen_classes_) < 2:
             raise ValueError(
-                f"y holds 1 class only ({list_values(self.classes_)}): training needs rows of at least 2 classes"
+                f"y holds 1 class only ({list_values(self.seen_classes_)}): training needs rows of at least 2 classes"
             )
         seen = self._describe(table)
         tables.warn_about_signatures(self.signature_table_, table)
@@ -269,7 +281,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
             counts=seen.counts,
-            sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
+            sizes=np.bincount(codes, weighed, minlength=len(self.seen_classes_)),
             weights=weighed,
         )
 
@@ -281,15 +293,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
-        table = tables.one_hot(self.classes_) if given is None else tables.read_table(given, self.classes_)
+        table = tables.one_hot(self.seen_classes_) if given is None else tables.read_table(given, self.seen_classes_)
         _inputs.check_sparse_signatures(self, table)
         if given is not None:
             _candidates.check_directions(self, table)
         known = set(table.labels.tolist())
-        missing = [label for label in self.classes_.tolist() if label not in known]
-        if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
+        missing = [label for label in self.seen_classes_.tolist() if label not in known]
+        if self.seen_classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
             table = tables.with_integer_labels(table)
-        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        mine, theirs = label_kind(self.seen_classes_, "y"), label_kind(table.labels, "signatures")
         if mine != theirs and "boolean" in (mine, theirs):
             raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
         if missing:
@@ -298,25 +310,38 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"no signature for class {list_values(missing)}{types}: every label in y needs a row in signatures; "
                 f"those there are {list_values(table.classes)}"
             )
-        seen = set(self.classes_.tolist())
-        further = [label for label in table.classes.tolist() if label not in seen]
-        more = [match_label_dtype(self.classes_, tables.to_labels(further, "signatures"))] if further else []
-        self.candidates_ = np.concatenate([self.classes_, *more])
-        self.signature_table_ = table.select(self.candidates_)
+        self._set_table(table)
         self.attribute_names_ = table.names
         self.described_ = given is not None
         self.__dict__.pop("_warned", None)
-        described = self.signature_table_.select(self.classes_)
+        described = self.signature_table_.select(self.seen_classes_)
         mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
         self.signature_scaling_ = self._fit_signature_scaling(mean_over)
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
         return described
 
+    def _set_table(self, table: SignatureTable) -> None:
+        """Set the classes and their signatures: the seen ones and those of the table, sorted."""
+        seen = set(self.seen_classes_.tolist())
+        further = [label for label in table.classes.tolist() if label not in seen]
+        more = [match_label_dtype(self.seen_classes_, tables.to_labels(further, "signatures"))] if further else []
+        self.classes_ = np.unique(np.concatenate([self.seen_classes_, *more]))
+        self.signature_table_ = table.select(self.classes_)
+
+    @property
+    def candidates_(self) -> NumPyArray:
+        """What `predict` chooses from: `classes_`."""
+        return self.classes_
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.SPARSE
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What `explain` has prepared is large, and quickly made again.
+        return {name: value for name, value in super().__getstate__().items() if name != "_explainers"}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         chosen = "; ".join(self._tell_automatic())
@@ -450,7 +475,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
             if temperature is not None:
-                unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
+                unsure = to_numpy(to_probabilities(scores, temperature)).max(axis=1) < reject
                 answers[rows][unsure] = UNKNOWN
         return answers
 
@@ -514,9 +539,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         Give the probability of each class for each row: softmax(scores / T).
 
-        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn's scorers
-        expect. The softmax is over these alone: how likely a class is if the row is of one of them. Pass
-        `candidates=model.candidates_` to let all classes compete that `predict` chooses from.
+        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn expects. The
+        largest probability of a row is that of its answer: `classes_[predict_proba(X).argmax(axis=1)]` equals
+        `predict(X)`. Pass `candidates=model.seen_classes_` to ask how likely each seen class is if the row is of one.
 
         The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
         candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
@@ -529,13 +554,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         signatures : data frame, mapping or array, default=None
             Descriptions of the candidate classes; None takes those of `fit`.
         candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
+            Which of these classes to rank; None takes all of them.
         calibrated : bool, default=True
             Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
 
         Returns
         -------
-        array of shape (n_samples, n_candidates), or (n_samples, n_classes) without a choice
+        array of shape (n_samples, n_candidates)
             Probabilities, which sum to 1 in each row.
 
         Examples
@@ -546,18 +571,18 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> from zskl import ZeroShotKernelClassifier
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
-        ((1, 2), (1, 3))
+        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.seen_classes_).shape
+        ((1, 3), (1, 2))
         """
-        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         temperature = self._temperature(scorer.situation)
-        return scorer.fill(X, lambda scores: softmax(scores / temperature))
+        return scorer.fill(X, lambda scores: to_probabilities(scores, temperature))
 
     def decision_function(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
     ) -> Array:
         """
-        Score each row against the seen classes, in scikit-learn's shape, or against candidates that you choose.
+        Score each row against all classes, in scikit-learn's shape, or against candidates that you choose.
 
         Parameters
         ----------
@@ -566,7 +591,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         signatures : data frame, mapping or array, default=None
             Descriptions of the candidate classes; None takes those of `fit`.
         candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
+            Which of these classes to rank; None takes all of them.
         calibrated : bool, default=True
             Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
 
@@ -583,7 +608,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
         (2,)
         """
-        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         scores = scorer.fill(X, lambda scores: scores)
         chosen = signatures is not None or candidates is not None
         return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
@@ -637,13 +662,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = _inputs.as_sliceable(self, X, dense_for=None)
         return CandidateScorer(self, given, candidates, calibrated), X
 
-    def _class_columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
-        """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
-        check_is_fitted(self)
-        return self.classes_ if signatures is None and candidates is None and len(self.classes_) else candidates
-
     def _temperature(self, situation: str) -> float:
-        usual = 1.0 if len(self.classes_) else COSINE_TEMPERATURE
+        usual = 1.0 if len(self.seen_classes_) else COSINE_TEMPERATURE
         return _candidates.get_temperature(self.temperatures_, situation, usual, stacklevel=4)
 
     def _scale_rows(self, X: Array) -> Array:
@@ -654,7 +674,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""
         Y = convert_like(self.signature_scaling_.apply(table.matrix), scaled)
-        return Question(Y, table.padded_rows(), match_label_dtype(self.classes_, table.classes))
+        return Question(Y, table.padded_rows(), match_label_dtype(self.seen_classes_, table.classes))
 
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         """Scaled samples (n, d) → scores (n, c)."""
@@ -671,14 +691,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label: Any = None,
         against: Any = None,
         calibrated: bool = True,
-        raw: bool = False,
+        by: str | None = None,
+        raw: bool | None = None,
     ) -> list[Explanation]:
         """
         Say which attributes speak for the class of each row and against another class, and how much.
 
-        The contributions of all attributes add up to the difference of the two raw scores. Class means with a Gaussian
-        kernel have contributions of seen classes instead, and name what training rows, examples, unlabelled rows and
-        crowding add (`terms`). Methods whose scores do not split raise a ValueError.
+        The contributions of all attributes add up to the difference of the two raw scores. Class means also name what
+        training rows, examples, unlabelled rows and crowding add (`terms`). Methods whose scores do not split raise a
+        ValueError. A model prepares its candidates with the first row, so further calls are quick.
 
         Parameters
         ----------
@@ -696,10 +717,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The class to compare it with; None takes the best of the others.
         calibrated : bool, default=True
             Whether the answer is calibrated, as in `predict`.
-        raw : bool, default=False
-            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
-            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
-            Class means with a Gaussian kernel have contributions of attributes, too.
+        by : {"attributes", "classes", "scaled"}, default=None
+            What contributions are of. "attributes" are those that you wrote: one in which the two classes agree adds
+            nothing. "scaled" are the same as the model scales them. "classes" are seen classes, for class means. None
+            takes "attributes"; of class means whose columns have no names, as those of vectors of sentences, "classes".
+        raw : bool, default=None
+            Deprecated, goes with 0.4: True is by="attributes".
 
         Returns
         -------
@@ -715,7 +738,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> explanation.label, explanation.against, explanation.top[0][0]
         ('bee', 'ant', 'attribute 1')
         """
-        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
+        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, by, raw)
 
     def attribute_space(self, X: Array) -> Array:
         """
@@ -800,7 +823,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         top = check_count("top", top)
         check_is_fitted(self)
         table = _candidates.choose_candidates(self, signatures, candidates)
-        labels = match_label_dtype(self.classes_, table.classes)
+        labels = match_label_dtype(self.seen_classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
         order, similarity = _candidates.nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)

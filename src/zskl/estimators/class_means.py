@@ -34,7 +34,7 @@ from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._blocks import Blocks, BlockScaling, Spectrum, read_blocks, scale_to_unit_length
-from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
+from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
 from zskl.estimators._class_means_adapt import (
     AdaptationSettings,
@@ -55,7 +55,6 @@ from zskl.estimators._class_means_fit import (
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
-from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.strength import find_weak_descriptions
@@ -149,10 +148,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
+    classes_ : ndarray
+        All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
+    seen_classes_ : ndarray of shape (C,)
+        The classes with training rows, sorted.
     candidates_ : ndarray
-        The seen classes, then the further classes of the table, then classes that only have examples.
+        The same as `classes_`.
     center_ : ndarray of shape (d,)
         g, the mean of the class means.
     whitening_ : ndarray of shape (d, d)
@@ -380,15 +381,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self.__dict__.pop(name, None)
         self.n_features_in_ = p
         kind = label_kind(table.labels, "signatures")
-        self.classes_ = np.empty(0, np.str_) if kind == "string" else table.labels[:0]
+        self.seen_classes_ = np.empty(0, np.str_) if kind == "string" else table.labels[:0]
+        self._set_table(table)
         for name in ("feature_scaling", "signature_scaling"):
             given = getattr(self, name)
             steps = ("l2",) if given == scaling.AUTO else scaling.parse_scaling(given, name)
             if {*scaling.FITTED, *scaling.LOOKED_UP} & set(steps):
                 raise ValueError(f"{name} is {given!r} and X has no rows: expected no mean to learn; use 'l2'")
             setattr(self, f"{name}_", Scaling(steps))
-        self.candidates_ = match_label_dtype(self.classes_, table.classes)
-        self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_, self.described_ = table.names, True
         self.calibration_, self.temperatures_ = 0.0, None
         tables.warn_about_signatures(self.signature_table_, signatures)
@@ -402,15 +402,15 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.class_rows_, self.eigenvalues_, self.shrinkage_ = np.empty(0), np.ones(p), float(self.shrinkage)
         self.kept_rows_, self.signature_center_ = np.empty((0, p), np.float16), np.zeros(p)
         self._reset_teaching()
-        count = len(self.candidates_)
+        count = len(self.classes_)
         log.info("no rows of any class: plain cosine between rows and the signatures of %d classes", count)
         return self
 
     def _warn_about_weak_descriptions(self) -> None:
         if not self.described_:
             return
-        seen, sums = self.signature_table_.select(self.classes_), self._sums
-        owners = np.searchsorted(self.classes_, seen.labels)
+        seen, sums = self.signature_table_.select(self.seen_classes_), self._sums
+        owners = np.searchsorted(self.seen_classes_, seen.labels)
         found = find_weak_descriptions(self.signature_scaling_.apply(seen.matrix), owners, sums.means)
         if found:
             log.warning(found)
@@ -454,7 +454,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             self._check_parameters()
             piece = self.sums(X, y, sample_weight)
             before = vars(self).get("_sums")
-            if before is None and len(vars(self).get("classes_", ())):
+            if before is None and len(vars(self).get("seen_classes_", ())):
                 raise ValueError(
                     "this model was loaded from a file, which does not hold the sums of its training rows: "
                     "partial_fit goes on only with a model that this process has fitted; fit a new one"
@@ -645,7 +645,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self.crowding > 0 or (may_share and AUTO in (self.prior, self.description_weight))
 
     def _sum_training(self, training: Training, keep: bool) -> Sums:
-        return self._sum_rows(training.X.source, to_numpy(training.codes), self.classes_, keep, training.weights)
+        return self._sum_rows(training.X.source, to_numpy(training.codes), self.seen_classes_, keep, training.weights)
 
     def _sum_rows(
         self, X: Array, codes: NumPyArray, classes: NumPyArray, keep: bool, weights: NumPyArray | None
@@ -665,10 +665,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         table = tables.read_table_once(given)
         self._forget()
         self._read_blocks()
-        self.__dict__.pop("candidates_", None)
+        for name in ("classes_", "seen_classes_"):
+            self.__dict__.pop(name, None)
         self._sums, self._signatures = sums, table
         if len(sums.classes) > 1:
-            self.classes_ = sums.classes
+            self.seen_classes_ = sums.classes
             self._describe(table)
             tables.warn_about_signatures(self.signature_table_, given)
             self._reset_teaching()
@@ -736,7 +737,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return super()._from_json(name, value)
 
     def _make_fit_cache(self) -> FitCache:
-        seen = self.signature_table_.select(self.classes_)
+        seen = self.signature_table_.select(self.seen_classes_)
         d, p = self.n_features_in_, seen.matrix.shape[1]
         if not self._applies(d, p):
             raise ValueError(
@@ -748,7 +749,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             log.info("sparse rows: whitened column by column, by the diagonal of the scatter")
         elif n < d:
             log.info("%d training rows for %d features: shrinkage %g carries the load", n, d, self.shrinkage)
-        owners = np.searchsorted(self.classes_, seen.labels)
+        owners = np.searchsorted(self.seen_classes_, seen.labels)
         scaled: Any = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         place = move_to_device(np.empty(0), self.device)
@@ -782,17 +783,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return cache.whitening(float(self.shrinkage), plain=self.prior_ == "cosine")
 
     def __sklearn_is_fitted__(self) -> bool:
-        if "candidates_" not in vars(self) and "_sums" in vars(self):
+        if "classes_" not in vars(self) and "_sums" in vars(self):
             raise NotFittedError(
                 "this model is not fitted yet, since all pieces so far hold 1 class only "
                 f"({list_values(self._sums.classes)}): training needs rows of at least 2 classes; "
                 "call partial_fit with rows of another"
             )
-        return "candidates_" in vars(self)
+        return "classes_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:
         """What is learned from sums is worked out when it is first asked for."""
-        if name in type(self).LEARNED and "_sums" in vars(self) and "candidates_" in vars(self):
+        if name in type(self).LEARNED and "_sums" in vars(self) and "classes_" in vars(self):
             self._fit_from_sums()
             if name in vars(self):
                 return vars(self)[name]
@@ -859,7 +860,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return means + self.slope_ * own
 
     def _seen_signatures(self) -> Array:
-        found: Array = self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix)
+        found: Array = self.signature_scaling_.apply(self.signature_table_.select(self.seen_classes_).matrix)
         return found
 
     def _described_directions(self, question: Question) -> Array:
@@ -886,7 +887,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates, descriptions weighed as if each had so many `more` examples."""
-        seen = fitting.signature_codes(self.classes_, question) >= 0
+        seen = fitting.signature_codes(self.seen_classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight_), UNTAUGHT_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts = self._count_examples()
@@ -907,7 +908,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _sums_by_source(self, question: Question) -> dict[str, Floats]:
         """Σ x̂ (rows, d) of each signature row by source; only sources that say something of a candidate are there."""
-        codes = fitting.signature_codes(self.classes_, question)
+        codes = fitting.signature_codes(self.seen_classes_, question)
         columns = {label: np.unique(rows) for label, rows in zip(question.labels.tolist(), question.rows, strict=True)}
         found: dict[str, Floats] = {}
         if (codes >= 0).any():
@@ -935,7 +936,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self._refined
 
     def _refine_examples(self) -> dict[Any, Rows]:
-        seen, counts = set(self.classes_.tolist()), self._count_examples()
+        seen, counts = set(self.seen_classes_.tolist()), self._count_examples()
         labels = [label for label in counts if label not in seen]
         # An example that is alone in its class changes nothing; most models have none at all.
         if len(labels) < 2 or max(counts[label] for label in labels) < 2:
@@ -958,7 +959,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _description_worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples whose description is as sure as usual."""
-        if not len(self.classes_):
+        if not len(self.seen_classes_):
             return UNTAUGHT_WEIGHT
         entry = teaching.nearest_example_entry(self.practice_, count)
         if entry is None and self._learns_as_before():
@@ -971,8 +972,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _left_out_classes(self) -> LeftOutClasses:
         if "_left_out" not in vars(self):
-            seen = self.signature_table_.select(self.classes_)
-            owners = fitting.find_class_codes(self.classes_, seen.labels)
+            seen = self.signature_table_.select(self.seen_classes_)
+            owners = fitting.find_class_codes(self.seen_classes_, seen.labels)
             # As it was fitted: validation may have chosen another shrinkage for what the model was taught.
             shrinkage = self.shrinkage_ if self.untaught_ is None else float(self.untaught_["shrinkage"])
             ratio = self._spectrum().ratio(self.shrinkage_, shrinkage)
@@ -984,7 +985,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 targets = self._blocks().to_unit_length(means)[owners]
                 regression = self.regression_.astype(np.float64) * ratio
                 described = fitting.predict_left_out(
-                    targets, regression, self._signature_inverse(), owners, len(self.classes_)
+                    targets, regression, self._signature_inverse(), owners, len(self.seen_classes_)
                 )
             rows = self.class_rows_[owners]
             plain = self.prior_ == "cosine"
@@ -1077,11 +1078,12 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _check_explainable(self) -> None:
         """Class means always are."""
 
-    def _explainer(self, table: SignatureTable) -> scoring.ExplainedScores:
-        return scoring.ExplainedScores(self, table)
+    @property
+    def _compares_with_classes(self) -> bool:
+        return bool(self.prior_ != "cosine")
 
-    def _raw_explainer(self, table: SignatureTable) -> RawAttributeExplainer:
-        return scoring.explain_raw_attributes(self, table)
+    def _explainer(self, table: SignatureTable, by: str) -> scoring.ExplainedScores:
+        return scoring.ExplainedScores(self, table, by)
 
     # Teaching: examples and unlabelled rows give a new model, this one never changes
 
@@ -1091,7 +1093,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """
         Give a new model that has also learned from labelled rows. This one stays as it is.
 
-        The classes may be seen, unseen or new, with or without a description. `classes_` stays what `fit` saw.
+        The classes may be seen, unseen or new, with or without a description. New ones join `classes_`;
+        `seen_classes_` stays what `fit` saw.
 
         Parameters
         ----------
@@ -1110,7 +1113,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         Returns
         -------
         ClassMeansClassifier
-            The new model. Classes with examples are among its `candidates_`, and stay unseen for calibration.
+            The new model. Classes with examples are among its `classes_`, and stay unseen for calibration.
 
         Examples
         --------
@@ -1127,8 +1130,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         wrong = teaching.check_wrong_mask(wrong, X.shape[0])
         check_flag("new_classes", new_classes)
         new = self._copy_for_teaching()
-        new.signature_table_, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong, new_classes)
-        new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
+        table, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong, new_classes)
+        new._set_table(table)
         rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(wrong, -1.0, 1.0)])
@@ -1183,8 +1186,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         gone = set(self.undescribed_) - set(new.example_classes_)
         if gone:
             new.undescribed_ = [label for label in self.undescribed_ if label not in gone]
-            new.signature_table_ = self.signature_table_.select([c for c in self.candidates_.tolist() if c not in gone])
-            new.candidates_ = match_label_dtype(self.classes_, new.signature_table_.classes)
+            new._set_table(self.signature_table_.select([one for one in self.classes_.tolist() if one not in gone]))
         new._use_validation()
         return new
 
@@ -1259,7 +1261,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         scaled = new._scale_rows(X)
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         question = new._question(scaled, table)
-        labels, moving = question.labels.tolist(), fitting.find_class_codes(self.classes_, question.labels) < 0
+        labels, moving = question.labels.tolist(), fitting.find_class_codes(self.seen_classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
         weighed, sums = convert_like(weights[:, None], described) * described, convert_like(evidence.sums, described)
@@ -1301,7 +1303,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """As if the rows were of all classes that have no training rows, and of each as many."""
         table, mode = teaching.choose_adaptation_table(self, candidates)
         c = len(table.classes)
-        moving = int(np.sum(fitting.find_class_codes(self.classes_, table.classes) < 0))
+        moving = int(np.sum(fitting.find_class_codes(self.seen_classes_, table.classes) < 0))
         hand = RowsAtHand(n * moving / c, float(moving), moving)
         return teaching.find_adaptation_entry(self.practice_, mode, hand, n, c)
 
@@ -1321,7 +1323,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         )
         scaled = self._scale_rows(X)
         question = self._question(scaled, table)
-        moving = fitting.find_class_codes(self.classes_, question.labels) < 0
+        moving = fitting.find_class_codes(self.seen_classes_, question.labels) < 0
         described = self._described_directions(question)
         u = scale_to_unit_length(self._evidence(question, unlabelled=False).add_to(described))
         other = None if others is None else others.for_kappa(how.kappa, X, table)
@@ -1332,9 +1334,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _row_offset(self, like: Array) -> Array | None:
         """(d,) how far rows lie from descriptions on average, over the seen classes; None where both are centred."""
-        if self.prior_ != "cosine" or not len(self.classes_):
+        if self.prior_ != "cosine" or not len(self.seen_classes_):
             return None
-        described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.classes_).matrix))
+        described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.seen_classes_).matrix))
         unit = self._blocks().to_unit_length
         offset = unit(self.class_means_).mean(axis=0) - unit(described).mean(axis=0)
         return convert_like(offset, like)
@@ -1409,7 +1411,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """What validation classes say about a model taught like this, and the share of it that applies."""
         if self.adaptation_ is not None:
             return self.adaptation_, float(self.adaptation_.get("share", 1.0))
-        seen = set(self.classes_.tolist())
+        seen = set(self.seen_classes_.tolist())
         counts = {label: count for label, count in self._count_examples().items() if label not in seen}
         if not counts:
             return None, 1.0
@@ -1424,7 +1426,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     ) -> FewShotTrial | None:
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
-        codes = fitting.signature_codes(self.classes_, question)
+        codes = fitting.signature_codes(self.seen_classes_, question)
         trained, offset = codes >= 0, self._row_offset(np.empty(0, np.float32))
         return FewShotTrial(
             x=to_numpy(self._row_directions(scaled)).astype(np.float32),

@@ -83,10 +83,12 @@ class Committee(ZeroShotClassifier):
         The same by name.
     weights_, member_temperatures_ : ndarray of shape (n_members,)
         Their weights w and temperatures T.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
+    classes_ : ndarray
+        All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
+    seen_classes_ : ndarray of shape (C,)
+        The classes with training rows, sorted.
     candidates_ : ndarray
-        The seen classes, then the further classes of the table, then classes that only have examples.
+        The same as `classes_`.
 
     See Also
     --------
@@ -315,7 +317,7 @@ class Committee(ZeroShotClassifier):
         return Bunch(**dict(zip(self.member_names_, self.members_, strict=True)))
 
     def _question(self, scaled: Array, table: SignatureTable) -> CommitteeQuestion:
-        labels = match_label_dtype(self.classes_, table.classes)
+        labels = match_label_dtype(self.seen_classes_, table.classes)
         return CommitteeQuestion(table.matrix, table.padded_rows(), labels, table)
 
     def _candidate_scorer(self, question: Question) -> Scorer:
@@ -522,7 +524,7 @@ class Committee(ZeroShotClassifier):
         new = copy.copy(self)
         new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
         first = next(iter(taught.values()))
-        new.signature_table_, new.candidates_ = first.signature_table_, first.candidates_
+        new.signature_table_, new.classes_ = first.signature_table_, first.classes_
         new.untaught_ = self.untaught_ or self._calibration()
         new._use_validation(next(iter(taught)))
         return new
@@ -622,7 +624,7 @@ def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTab
     is_unknown = np.array([label in unknown for label in table.classes.tolist()])
     if not is_unknown.any():
         return lambda X: factor * convert_like(score(X), X)
-    score_seen = _member_scorer(member, member.signature_table_.select(member.classes_))
+    score_seen = _member_scorer(member, member.signature_table_.select(member.seen_classes_))
 
     def logits(X: Array) -> Array:
         known, seen = (factor * convert_like(one(X), X) for one in (score, score_seen))
@@ -676,7 +678,7 @@ def check_members(names: list[str], members: list[ZeroShotClassifier], model: Co
     p = model.signature_table_.matrix.shape[1]
     for name, member in zip(names, members, strict=True):
         alike = member.n_features_in_ == model.n_features_in_ and member.signature_table_.matrix.shape[1] == p
-        if not alike or not np.array_equal(member.classes_, model.classes_):
+        if not alike or not np.array_equal(member.seen_classes_, model.seen_classes_):
             raise ValueError(f"the member {name!r} has other features, attributes or classes than the committee")
 
 

@@ -1,6 +1,11 @@
 """Explanations: how the difference between the scores of two classes splits into what each attribute adds.
 
-With P = Wᵀx and scaled signatures y, the arguments of a kernel are sums over the attributes m:
+By attributes as they were written (the default): one description is turned into the other along a straight line, all
+attributes at the same pace, and each gets what its change adds to the score. An attribute in which the two agree does
+not change, so it adds nothing.
+
+By attributes as the model scales them: with P = Wᵀx and scaled signatures y, the arguments of a kernel are sums over
+the attributes m:
 
     D1 = Σₘ (Pₘ − yₘ)²        D2 = ‖x‖² + Σₘ yₘ((WᵀWy)ₘ − 2Pₘ)        s = Σₘ Pₘyₘ
 
@@ -11,9 +16,12 @@ The same holds for the difference between two classes a and b. Each attribute's 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, lru_cache, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -22,21 +30,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_dense, to_numpy
 from zskl._display import Shown
-from zskl._validation import check_count, check_flag, list_values, suggest
+from zskl._validation import check_count, check_flag, check_option, list_values, suggest
 from zskl.estimators import _inputs
+from zskl.estimators._blocks import BlockScaling
 from zskl.estimators._candidates import CandidateScorer, top_columns
 from zskl.kernels import Kernel, Pairs, kernel_score
-from zskl.scaling import FITTED, LOOKED_UP, Scaling
-from zskl.signatures.table import unify_spelling
+from zskl.scaling import Scaling
+from zskl.signatures.table import SignatureTable, unify_spelling
 
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
-    from zskl.signatures.table import SignatureTable
 
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
 UNDESCRIBED = "no description"
 DENSE_VALUES = 1 << 20  # of sparse rows that are made dense at once
+FORMS = ATTRIBUTES, CLASSES, SCALED = "attributes", "classes", "scaled"  # what contributions are of
+NODES = 8, 32, 128  # places on the way from one description to the other, until what they add up to is near enough
+ENOUGH = 1e-7  # of what is added up
+PATH_VALUES = 1 << 21  # of slopes at all places that are held at once
+GRAM_SIZE = 2048  # attributes, up to which WᵀW is kept
+KEPT = 4  # sets of candidates that a model keeps prepared, so that one more row costs little
+NUMBERED = re.compile(
+    r"(attribute|attr|dimension|dim|feature|value|vector|column|col|component|unnamed|[defvwxz])?[ _.:-]*\d+",
+    re.IGNORECASE,
+)
 EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae and sje"
 
 
@@ -50,6 +68,7 @@ class ScoreParts:
     # (n, d) → P (n, p) and (rows, p) → (rows, p), for methods that compare not xᵀW and y but, say, their directions
     samples: Callable[[Array], Array] | None = None
     classes: Callable[[Array], Array] | None = None
+    image_lengths: bool = False  # whether `classes` divides y by ‖Wy‖, not by ‖y‖
 
     @property
     def radial(self) -> bool:
@@ -91,23 +110,41 @@ class ScoreParts:
         """(n, p): what each attribute adds to score(first) − score(second), each y and WᵀWy (n, p), in float64."""
         return reduce(add, [gaps * secant for gaps, secant in self._secants(P, norms, first, second)])
 
-    def weigh_differences(
-        self,
-        P: NumPyArray,
-        norms: NumPyArray,
-        first: ScaledSignatures,
-        second: ScaledSignatures,
-        differences: NumPyArray,
-    ) -> NumPyArray:
-        """(n, p): what each attribute adds if the two signatures differ by `differences` (n, p) in it.
+    @cached_property
+    def gram(self) -> NumPyArray | None:
+        """WᵀW (p, p) in float64; None if there are many attributes."""
+        W = self.W.astype(np.float64)
+        return np.asarray(W.T @ W) if W.shape[1] <= GRAM_SIZE else None
 
-        The difference of an argument is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or WᵀW(a + b) − 2P for D2.
-        """
-        slopes = [P]
-        if self.radial:
-            slopes = [one + other - 2 * P for one, other in zip(first, second, strict=True) if one is not None]
-        secants = [secant for _, secant in self._secants(P, norms, first, second)]
-        return differences * reduce(add, map(np.multiply, slopes, secants))
+    def _mapped_images(self, Y: NumPyArray) -> NumPyArray:
+        return self.images(Y) if self.gram is None else np.asarray(Y @ self.gram)
+
+    def slopes(self, P: NumPyArray, norms: NumPyArray, Y: NumPyArray) -> NumPyArray:
+        """(n, k, p): how the scores of rows with P (n, p) and ‖x‖² (n, 1) grow with each scaled value of Y (k, p)."""
+        mapped = to_numpy(self.map_signatures(Y))
+        S = P @ mapped.T
+        found: NumPyArray
+        if self.kernel is None:
+            found = np.broadcast_to(P[:, None], (len(P), *Y.shape))
+        elif not self.radial:
+            found = to_numpy(self.kernel.slope(S))[:, :, None] * P[:, None]
+        else:
+            lengths = (P * P).sum(axis=1, keepdims=True)
+            found = self._slope(lengths - 2 * S + (mapped * mapped).sum(axis=1)) * (mapped - P[:, None])
+            if self.incoherence:
+                images = self._mapped_images(mapped)
+                found += self._slope(norms - 2 * S + (mapped * images).sum(axis=1)) * (images - P[:, None])
+            found *= 2
+        if self.classes is None:
+            return found
+        # The length ℓ(y) by which y is divided grows with y by N = y/ℓ, or by WᵀW of it.
+        growth = self._mapped_images(mapped) if self.image_lengths else mapped
+        along = (found * mapped).sum(axis=2, keepdims=True)
+        return np.asarray((found - along * growth) * (inverse_lengths(Y) / inverse_lengths(mapped)))
+
+    def _slope(self, D: NumPyArray) -> NumPyArray:
+        assert self.kernel is not None
+        return to_numpy(self.kernel.slope(D.clip(min=0)))[:, :, None]
 
     def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
         """(n, p) for each term: what each attribute adds to its argument."""
@@ -166,6 +203,9 @@ class Split:
     contributions: NumPyArray  # (n, k)
     terms: Mapping[str, NumPyArray] = field(default_factory=dict)  # name → (n,)
     likeness: NumPyArray | None = None  # (n, k) to seen classes, if contributions are of these
+    # What rows add: source → (n,) for the first class and for the second, of which the difference is a term
+    sources: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
+    blocks: Mapping[str, NumPyArray] = field(default_factory=dict)  # of features: name → (n,); apart from crowding
 
 
 class Explainer(Protocol):
@@ -177,10 +217,17 @@ class Explainer(Protocol):
     def values(self) -> NumPyArray: ...
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        """score(first) − score(second) of scaled rows (n, d) in float64; first and second (n,) are candidates."""
+        """score(first) − score(second) of scaled rows (n, d); first and second (n,) are candidates."""
+
+    def count_rows(
+        self, source: str, row: int, scaled: NumPyArray, sign: int
+    ) -> tuple[float | None, tuple[tuple[int, float], ...]]:
+        """How many rows of a `source` the class of a signature row has; and the examples that add most."""
 
 
-class AttributeExplainer:
+class ScaledExplainer:
+    """By attributes as the model scales them."""
+
     def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
         self.parts = get_score_parts(model)
         self.names = attribute_names(model)
@@ -189,22 +236,51 @@ class AttributeExplainer:
         self.Y = to_numpy(self.parts.map_signatures(model.signature_scaling_.apply(table.matrix)))
         self.images = self.parts.images(self.Y) if self.parts.both else None
 
-    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        P, norms = self.project(scaled)
+    def compare(
+        self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray
+    ) -> tuple[NumPyArray, NumPyArray, Split]:
+        """P (n, p) and ‖x‖² (n, 1) of scaled rows, and which signatures differ by how much; no contributions yet."""
+        scaled = scaled.astype(np.float64)
+        P, norms = to_numpy(self.parts.project(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
 
         def score(rows: NumPyArray) -> NumPyArray:
             return self.parts.pair_scores(P, norms, *self.signatures(rows))
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        contributions = self.parts.contributions(P, norms, self.signatures(a), self.signatures(b))
-        return Split(a, b, score_a - score_b, contributions)
+        return P, norms, Split(a, b, score_a - score_b, np.empty((len(P), 0)))
 
-    def project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
-        """P (n, p) and ‖x‖² (n, 1) of scaled rows."""
-        return to_numpy(self.parts.project(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+    def count_rows(
+        self, source: str, row: int, scaled: NumPyArray, sign: int
+    ) -> tuple[float | None, tuple[tuple[int, float], ...]]:
+        raise NotImplementedError  # such a model has no rows of its own
+
+    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        P, norms, found = self.compare(scaled, first, second)
+        pair = self.signatures(found.first), self.signatures(found.second)
+        return replace(found, contributions=self.parts.contributions(P, norms, *pair))
 
     def signatures(self, rows: NumPyArray) -> ScaledSignatures:
         return self.Y[rows], None if self.images is None else self.images[rows]
+
+
+class AttributeExplainer(ScaledExplainer):
+    """By attributes as they were written."""
+
+    def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
+        super().__init__(model, table)
+        self._path = DescriptionPath(model.signature_scaling_, table.matrix)
+
+    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        P, norms, found = self.compare(scaled, first, second)
+        contributions = np.zeros_like(P)
+        for a, b, rows in group_pairs(found.first, found.second, P.shape[1]):
+
+            def slopes(times: NumPyArray, a: int = a, b: int = b, rows: NumPyArray = rows) -> NumPyArray:
+                Y, pull = self._path.points(a, b, times)
+                return pull(self.parts.slopes(P[rows], norms[rows], Y))
+
+            contributions[rows] = integrate_slopes(slopes, found.difference[rows], self._path.changes(a, b))
+        return replace(found, contributions=contributions)
 
 
 def best_signature_rows(rows: NumPyArray, score: Callable[[NumPyArray], NumPyArray]) -> tuple[NumPyArray, NumPyArray]:
@@ -225,101 +301,153 @@ def read_only(matrix: NumPyArray) -> NumPyArray:
     return view
 
 
-# Explanations along attributes as you wrote them: one in which two descriptions agree adds nothing.
-# Of a value r a scaling makes y = a·v + what centring adds. v is r, its root or logarithm if the scaling takes one,
-# over the column's standard deviation or size if it divides by that; a is one number for a signature: what its length
-# was divided by.
-# Two signatures, one with a and v, the other with b and w, differ in attribute m by
+# From one description to another, along a straight line between the values as they were written. (Where a scaling takes
+# roots, logarithms or other units first, the line is straight between these.) With z(t) on it, t from 0 to 1,
 #
-#     yₘ − zₘ = (a + b)/2 · (vₘ − wₘ)  +  what centring and the two lengths make
+#     score(a) − score(b) = Σₘ (aₘ − bₘ) ∫ ∂score/∂zₘ dt
 #
-# The difference of two scores is Σₘ (yₘ − zₘ) Fₘ with some factors F. So (a + b)/2 · (vₘ − wₘ) Fₘ is the attribute's
-# own part, and all the rest is one term.
-
-SCALING = "centring and lengths"
-NOISE = 1e-12  # of what is added up: a smaller rest is rounding
-Parts: TypeAlias = Callable[[NumPyArray, NumPyArray, NumPyArray], NumPyArray]  # scaled rows, two signatures → (n, p)
+# holds for any smooth score. The integrals are sums over a few places (Gauss-Legendre).
 
 
-@dataclass(frozen=True, eq=False)
-class RawValues:
-    """v (rows, p) and a (rows, 1) of each signature."""
+class DescriptionPath:
+    """Straight lines between the descriptions of a table, through the scaling that the model does to them."""
 
-    values: NumPyArray
-    factors: NumPyArray
+    def __init__(self, scaling: Scaling, matrix: NumPyArray) -> None:
+        steps = scaling.steps
+        cut = steps.index("l2") if "l2" in steps else len(steps)  # what comes before treats each column by itself
+        self.ends = replace(scaling, steps=steps[:cut]).apply(np.asarray(matrix, dtype=np.float64))  # (rows, p)
+        self._rest = [replace(scaling, steps=(step,)) for step in steps[cut:]]
 
-    @classmethod
-    def from_signatures(cls, scaling: Scaling, matrix: NumPyArray) -> RawValues:
-        rows = values = np.asarray(matrix, dtype=np.float64)
-        factors = np.ones((len(rows), 1))
-        for place, step in enumerate(scaling.steps):
-            if step == "sqrt":
-                if any(one in FITTED for one in scaling.steps[:place]):
-                    raise ValueError(
-                        f"signatures are scaled by {'-'.join(scaling.steps)!r}, a square root of centred values: "
-                        "contributions of raw values need the square root first; explain without raw"
-                    )
-                values, factors = np.sign(values) * np.sqrt(np.abs(values)), np.sqrt(factors)
-            elif step in LOOKED_UP:  # always the first
-                values = replace(scaling, steps=(step,)).apply(values)
-            elif step == "l2":
-                factors = factors * inverse_lengths(rows)
-            elif step == "standardize":
-                assert scaling.deviation is not None
-                values = values / scaling.deviation
-            rows = replace(scaling, steps=(step,)).apply(rows)
-        return cls(values, factors)
+    def points(self, a: int, b: int, times: NumPyArray) -> tuple[NumPyArray, Callable[[NumPyArray], NumPyArray]]:
+        """Scaled descriptions (k, p) at `times` (k,) on the way from b to a.
 
-    def times(self, factors: NumPyArray) -> RawValues:
-        return RawValues(self.values, self.factors * factors)
+        Also what makes of slopes by scaled values (n, k, p) slopes by those that the line is straight between.
+        """
+        Y = self.ends[b] + times[:, None] * (self.ends[a] - self.ends[b])
+        passed = []
+        for step in self._rest:
+            before, Y = Y, step.apply(Y)
+            passed.append((step, before, Y))
 
-    def differences(self, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        """(n, p) (a + b)/2 · (v − w) of signatures first and second (n,)."""
-        mean = 0.5 * (self.factors[first] + self.factors[second])
-        return np.asarray(mean * (self.values[first] - self.values[second]))
+        def pull(found: NumPyArray) -> NumPyArray:
+            for step, before, after in reversed(passed):
+                if step.steps == ("l2",):
+                    found = (found - (found * after).sum(axis=2, keepdims=True) * after) * inverse_lengths(before)
+                elif step.steps == ("sqrt",):
+                    found = found / (2 * np.sqrt(np.maximum(np.abs(before), NEAR)))
+                elif step.steps == ("standardize",):
+                    found = found / step.deviation
+            return found
 
+        return Y, pull
 
-class RawAttributeExplainer:
-    """Gives the contributions of another explainer, and some of its `terms`, along raw attributes instead."""
-
-    def __init__(
-        self,
-        model: ZeroShotClassifier,
-        table: SignatureTable,
-        explainer: Explainer,
-        parts: Parts,
-        terms: tuple[str, ...] = (),
-    ) -> None:
-        self.names, self.values = attribute_names(model), read_only(table.matrix)
-        self._explainer, self._parts, self._terms = explainer, parts, terms
-
-    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        found = self._explainer.split(scaled, first, second)
-        parts = self._parts(scaled, found.first, found.second)
-        told = found.contributions.sum(axis=1) + sum(found.terms.get(name, 0.0) for name in self._terms)
-        others = {name: values for name, values in found.terms.items() if name not in self._terms}
-        rest, size = told - parts.sum(axis=1), np.abs(told) + np.abs(parts).sum(axis=1)
-        terms = {SCALING: np.where(np.abs(rest) > NOISE * size, rest, 0.0), **others}
-        return Split(found.first, found.second, found.difference, parts, terms)
+    def changes(self, a: int, b: int) -> NumPyArray:
+        """(p,) from b to a."""
+        found: NumPyArray = self.ends[a] - self.ends[b]
+        return found
 
 
-def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) -> RawAttributeExplainer:
-    explainer = AttributeExplainer(model, table)
-    scaled = model.signature_scaling_.apply(table.matrix)
-    raw = RawValues.from_signatures(model.signature_scaling_, table.matrix)
-    raw = raw.times(inverse_lengths(scaled) / inverse_lengths(explainer.Y))  # what a cosine divides by
+class BlockPath:
+    """The same where each block of columns has a scaling of its own."""
 
-    def parts(rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        pair = explainer.signatures(first), explainer.signatures(second)
-        return explainer.parts.weigh_differences(*explainer.project(rows), *pair, raw.differences(first, second))
+    def __init__(self, scaling: BlockScaling, matrix: NumPyArray) -> None:
+        self._blocks = scaling.blocks
+        pairs = zip(scaling.parts, self._blocks.split(np.asarray(matrix)), strict=True)
+        self._paths = [DescriptionPath(part, block) for part, block in pairs]
 
-    return RawAttributeExplainer(model, table, explainer, parts)
+    def points(self, a: int, b: int, times: NumPyArray) -> tuple[NumPyArray, Callable[[NumPyArray], NumPyArray]]:
+        """As that of `DescriptionPath`."""
+        found = [path.points(a, b, times) for path in self._paths]
+
+        def pull(slopes: NumPyArray) -> NumPyArray:
+            pairs = zip(found, self._blocks.split(slopes), strict=True)
+            return np.asarray(self._blocks.join([one(part) for (_, one), part in pairs]))
+
+        return np.asarray(self._blocks.join([Y for Y, _ in found])), pull
+
+    def changes(self, a: int, b: int) -> NumPyArray:
+        """(p,) from b to a."""
+        return np.asarray(self._blocks.join([path.changes(a, b) for path in self._paths]))
+
+
+def make_path(scaling: Any, matrix: NumPyArray) -> DescriptionPath | BlockPath:
+    return BlockPath(scaling, matrix) if isinstance(scaling, BlockScaling) else DescriptionPath(scaling, matrix)
+
+
+@lru_cache(len(NODES))
+def _quadrature(nodes: int) -> tuple[NumPyArray, NumPyArray]:
+    """Places between 0 and 1, and their weights."""
+    places, weights = np.polynomial.legendre.leggauss(nodes)
+    return (places + 1) / 2, weights / 2
+
+
+def integrate_slopes(slopes: Callable[[NumPyArray], NumPyArray], whole: NumPyArray, changes: NumPyArray) -> NumPyArray:
+    """(n, p) what each of the `changes` (p,) adds to `whole` (n,); `slopes` tells (n, k, p) at times (k,)."""
+    if not changes.any():
+        return np.zeros((len(whole), len(changes)))
+    for nodes in NODES:
+        times, weights = _quadrature(nodes)
+        found = np.einsum("k,nkp->np", weights, slopes(times)) * changes
+        rest, size = whole - found.sum(axis=1), np.abs(found)
+        total = size.sum(axis=1)
+        if (np.abs(rest) <= ENOUGH * (np.abs(whole) + total)).all():
+            break
+    # What the sum over places misses goes to the attributes in proportion, so that they add up to the last digit. At a
+    # kink, such as a description that is just the mean of all, it may be more than they have.
+    share = np.where((np.abs(rest) < total)[:, None], size, np.abs(changes))
+    return np.asarray(found + rest[:, None] * share / share.sum(axis=1, keepdims=True))
+
+
+def group_pairs(first: NumPyArray, second: NumPyArray, width: int) -> Iterator[tuple[int, int, NumPyArray]]:
+    """Each pair of signatures, and the places of some rows that have it."""
+    most = max(1, PATH_VALUES // (NODES[-1] * max(width, 1)))
+    pairs: dict[tuple[int, int], list[int]] = {}
+    for place, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        pairs.setdefault(pair, []).append(place)
+    for (a, b), places in pairs.items():
+        for start in range(0, len(places), most):
+            yield a, b, np.array(places[start : start + most])
 
 
 def inverse_lengths(rows: NumPyArray) -> NumPyArray:
     """(n, 1) of rows (n, d); 1 for a row of zeros."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return 1 / np.where(length > 0, length, 1.0)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What rows of one class add to the difference of two scores, beyond what the descriptions say.
+
+    Parameters
+    ----------
+    label : class name
+        The class whose rows these are.
+    source : {"training rows", "examples", "unlabelled rows"}
+        Where they come from.
+    rows : float or None
+        How many there are, or what they weigh; None if nobody knows.
+    adds : float
+        What they add; below 0, they speak against the explained class.
+    examples : tuple of (int, float)
+        Of examples, which add most: the first example of the class is 1.
+
+    Examples
+    --------
+    >>> from zskl.estimators.explanation import Evidence
+    >>> print(Evidence("owl", "training rows", 12.0, 0.1))
+    12 training rows of owl
+    """
+
+    label: Any
+    source: str
+    rows: float | None
+    adds: float
+    examples: tuple[tuple[int, float], ...] = ()
+
+    def __str__(self) -> str:
+        count = "" if self.rows is None else f"{self.rows:.4g} "
+        return f"{count}{self.source[:-1] if self.rows == 1 else self.source} of {self.label}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,13 +458,16 @@ class Explanation:
     `calibration` is what `calibration_` adds to it. There is a contribution for each of `attributes`. `values` and
     `values_against` (p,) are the two signatures before scaling; of a class with several, the one that scores best.
 
-    Class means with a Gaussian kernel have a contribution for each seen class instead. `attributes` are then names of
-    seen classes, and values say how similar to each of them the two classes are described. `likeness` (p,) says how
-    much the sample is like each of them; below 0, it is unlike it. Else `likeness` is None.
+    `by` says what contributions are of: "attributes" as you wrote them, attributes as the model scales them
+    ("scaled"), or "classes". In the last form `attributes` are names of seen classes, and values say how similar to
+    each of them the two classes are described. `likeness` (p,) says how much the sample is like each of them; below 0,
+    it is unlike it. Else `likeness` is None. `note` says why the form is not the usual one.
 
     Values of a class that has no description are NaN.
 
-    `terms` are parts of the difference that no contribution carries, by name, such as what examples add.
+    `terms` are parts of the difference that no contribution carries, by name, such as what examples add. `evidence`
+    says which rows of which class make up those that are about rows. `blocks` is the same difference by blocks of
+    features, such as one for each network, without crowding; empty if there is a single block.
     """
 
     label: Any
@@ -350,6 +481,10 @@ class Explanation:
     shown: int = 5
     terms: Mapping[str, float] = field(default_factory=dict)
     likeness: NumPyArray | None = None
+    by: str = ATTRIBUTES
+    evidence: tuple[Evidence, ...] = ()
+    note: str = ""
+    blocks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def offset(self) -> float:
@@ -392,7 +527,7 @@ class Explanation:
             "against": self.against,
             "difference": self.difference,
             "calibration": self.calibration,
-            "by": "attributes" if self.likeness is None else "classes",
+            "by": CLASSES if self.by == CLASSES else ATTRIBUTES,
             "attributes": [
                 {
                     "attribute": self.attributes[m],
@@ -406,36 +541,188 @@ class Explanation:
             "rest": self.rest,
             "others": self.others,
             "terms": dict(self.terms),
+            "form": self.by,
+            "note": self.note,
+            "evidence": [
+                {
+                    "class": one.label,
+                    "source": one.source,
+                    "rows": one.rows,
+                    "adds": one.adds,
+                    "examples": [{"example": number, "adds": adds} for number, adds in one.examples],
+                }
+                for one in self.evidence
+            ],
+            "blocks": dict(self.blocks),
+            "text": str(self),
         }
 
     def __repr__(self) -> str:
         return f"Explanation({str(self.label)!r} against {str(self.against)!r}: {self.difference:+.4g})"
 
     def __str__(self) -> str:
-        width = max(map(len, [*map(self.told, self.order), *self.terms]), default=0)
-        lines = [self._title]
-        for m, (_, contribution) in zip(self.order, self.top, strict=True):
-            lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({self._described(m)})")
-        if self.others and self.rest:
-            lines.append(f"  {self.others} more: {self.rest:+.4g}")
-        lines += [f"  {name:<{width}}  {value:+.4g}" for name, value in self.terms.items()]
-        return "\n".join(lines)
+        title, lines, note = self._told()
+        width = max((len(head) for head, _ in lines), default=0)
+        found = [title, *(f"  {head:<{width}}  {text}" for head, text in lines)]
+        return "\n".join([*found, f"  ({note})"] if note else found)
 
     def _repr_html_(self) -> str:
-        rows = [(self.told(m), f"{self.contributions[m]:+.4g}", self._described(m)) for m in self.order]
-        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others and self.rest else []
-        rows += [(name, f"{value:+.4g}", "") for name, value in self.terms.items()]
-        return Shown(self._title, ("", "", ""), rows).html()
+        title, lines, note = self._told()
+        return Shown(title, ("", ""), [*lines, *([("", note)] if note else [])]).html()
 
-    @property
-    def _title(self) -> str:
-        calibration = f", calibration {self.calibration:+.4g}" if self.calibration else ""
-        return f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"
+    def _told(self) -> tuple[str, list[tuple[str, str]], str]:
+        """The title, (head, text) of each line, and a note. The numbers add up as they are printed."""
+        names = [self._compared(m) for m in self.order]
+        values = [float(self.contributions[m]) for m in self.order]
+        kind = "class" if self.by == CLASSES else "attribute"
+        further = [(_count(self.others, f"other {kind}"), self.rest)] if self.others and self.rest else []
+        further += [(str(one), one.adds) for one in self.evidence]
+        sources = {one.source for one in self.evidence}
+        further += [(name, value) for name, value in self.terms.items() if name not in sources]
+        printed = round_to_sum([*values, *(value for _, value in further)], self.difference)
+        rest = f"{sum_printed(printed[len(values) :])}" if further else ""
+        title = f"{self.label} rather than {self.against}: {sum_printed(printed)}"
+        if self.calibration:
+            title += f", calibration {self.calibration:+.{decimals([self.calibration])}f}"
+        lines = []
+        for head, sign in (("for it", 1), ("against it", -1)):
+            told = [
+                f"{name} {number} ({self._described(m)})"
+                for m, name, number, value in zip(self.order, names, printed, values, strict=False)
+                if value * sign > 0
+            ]
+            lines += [(head, "; ".join(told))] if told else []
+        if further:
+            told = [f"{name} {number}" for (name, _), number in zip(further, printed[len(values) :], strict=True)]
+            lines.append(("everything else", f"{rest}: {'; '.join(told)}" if len(told) > 1 else told[0]))
+        if self.blocks:
+            printed = round_to_sum(list(self.blocks.values()), sum(self.blocks.values()))
+            told = [f"{name} {number}" for name, number in zip(self.blocks, printed, strict=True)]
+            lines.append(("by features", "; ".join(told)))
+        return title, lines, self.note
+
+    def _compared(self, m: int) -> str:
+        """An attribute, with "no" or "less" before it where the explained class has less of it."""
+        mine, theirs = self.values[m], self.values_against[m]
+        if self.by == CLASSES or not mine < theirs:
+            return self.told(m)
+        return f"no {self.told(m)}" if mine == 0 else f"less {self.told(m)}"
 
     def _described(self, m: int) -> str:
         both = self.values[m], self.values_against[m]
-        mine, theirs = (UNDESCRIBED if np.isnan(one) else f"{one:.4g}" for one in both)
+        mine, theirs = (UNDESCRIBED if np.isnan(one) else f"{one:.3g}" for one in both)
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
+
+
+def decimals(values: Sequence[float]) -> int:
+    """How many decimals show three digits of the largest of the values."""
+    largest = max(map(abs, values), default=0.0)
+    return min(max(2 - math.floor(math.log10(largest)), 0), 12) if largest > 0 and math.isfinite(largest) else 3
+
+
+def round_to_sum(values: Sequence[float], whole: float) -> list[str]:
+    """The values as they are printed, rounded so that they add up to `whole` as it would be printed.
+
+    What rounding leaves goes to the values that it moved most.
+
+    >>> round_to_sum([0.3334, 0.3334, 0.3332], 1.0)
+    ['+0.334', '+0.333', '+0.333']
+    """
+    places = decimals([*values, whole])
+    exact = [value * 10**places for value in values]
+    units = [round(value) for value in exact]
+    left = round(whole * 10**places) - sum(units)
+    order = sorted(range(len(units)), key=lambda k: (exact[k] - units[k]) * (1 if left > 0 else -1), reverse=True)
+    for k in order[: abs(left)]:
+        units[k] += 1 if left > 0 else -1
+    return [f"{unit / 10**places:+.{places}f}" for unit in units]
+
+
+def sum_printed(printed: Sequence[str]) -> str:
+    places = max((len(one.partition(".")[2]) for one in printed), default=0)
+    return f"{sum(map(float, printed)):+.{places}f}"
+
+
+class RowExplainer:
+    """Explains any number of rows by one fitted model before its candidates. What no row decides is worked out once."""
+
+    def __init__(self, scorer: CandidateScorer, by: str | None = None) -> None:
+        self.scorer = scorer
+        model = scorer.model
+        model._check_explainable()
+        if is_sparse_rows(model.signature_table_.matrix):
+            model = copy.copy(model)
+            model.signature_table_ = model.signature_table_.to_dense()
+        self.by, self.note = choose_form(model, by)
+        self._model, self._labels, self._row_labels = model, scorer.labels.tolist(), scorer.table.labels.tolist()
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        found: Explainer = self._model._explainer(self.scorer.table.to_dense(), self.by)
+        return found
+
+    def explain_columns(
+        self, rows: Array, first: NumPyArray, second: NumPyArray, top: int, constant: float
+    ) -> list[Explanation]:
+        """Explanations of checked rows (n, d): of the candidates `first` (n,) against `second` (n,)."""
+        explainer, labels = self._explainer, self._labels
+        scaled = to_numpy(to_dense(self._model._scale_rows(rows)))
+        split = explainer.split(scaled, first, second)
+        calibration = constant * self.scorer.seen
+        return [
+            Explanation(
+                labels[first[i]],
+                labels[second[i]],
+                float(split.difference[i]),
+                float(calibration[second[i]] - calibration[first[i]]),
+                split.contributions[i],
+                explainer.names,
+                explainer.values[split.first[i]],
+                explainer.values[split.second[i]],
+                top,
+                {name: float(values[i]) for name, values in split.terms.items() if values[i]},
+                None if split.likeness is None else split.likeness[i],
+                self.by,
+                tuple(self._find_evidence(scaled, split, i)) if split.sources else (),
+                self.note,
+                {name: float(values[i]) for name, values in split.blocks.items()},
+            )
+            for i in range(len(first))
+        ]
+
+    def _find_evidence(self, scaled: NumPyArray, split: Split, i: int) -> Iterator[Evidence]:
+        for source, both in split.sources.items():
+            for row, adds, sign in zip((split.first[i], split.second[i]), both, (1, -1), strict=True):
+                if adds[i]:
+                    rows, examples = self._explainer.count_rows(source, int(row), scaled[i], sign)
+                    yield Evidence(self._row_labels[row], source, rows, sign * float(adds[i]), examples)
+
+
+def choose_form(model: ZeroShotClassifier, by: str | None) -> tuple[str, str]:
+    """What contributions are of, and a note if that is not what is usual."""
+    if by is not None:
+        check_option("by", by, FORMS)
+        if by == CLASSES and not model._compares_with_classes:
+            raise ValueError(
+                f"by is {CLASSES!r}: {type(model).__name__} does not compare a class with seen ones; use "
+                f"{ATTRIBUTES!r} or {SCALED!r}"
+            )
+        return by, ""
+    if model._compares_with_classes and not has_names(model.attribute_names_):
+        return CLASSES, (
+            "the columns of the descriptions have no names, so training classes stand for them; by='attributes' "
+            "(--by attributes) shows the columns by number"
+        )
+    return ATTRIBUTES, ""
+
+
+def has_names(names: Sequence[str] | None) -> bool:
+    """Whether the attributes have names that say something to a reader, and not just numbers."""
+    return names is not None and not all(NUMBERED.fullmatch(str(name).strip()) for name in names)
 
 
 def explain_rows(
@@ -447,17 +734,24 @@ def explain_rows(
     label: Any = None,
     against: Any = None,
     calibrated: bool = True,
-    raw: bool = False,
+    by: str | None = None,
+    raw: bool | None = None,
 ) -> list[Explanation]:
     check_is_fitted(model)
     model._check_explainable()
     top = check_count("top", top)
+    if raw is not None:
+        by = _form_for_raw(model, raw, by)
     X = _inputs.as_sliceable(model, X, dense_for=None)
-    scorer = CandidateScorer(model, signatures, candidates, calibrated)
-    if is_sparse_rows(model.signature_table_.matrix):
-        model = copy.copy(model)
-        model.signature_table_ = model.signature_table_.to_dense()
-    table = scorer.table.to_dense()
+    key, prepared = _find_prepared(model, X, signatures, candidates, calibrated, by)
+    if key not in prepared:
+        # A copy, since a model that is held by what it holds would stay in memory.
+        scorer = CandidateScorer(copy.copy(model), signatures, candidates, calibrated)
+        if "_warned" in vars(scorer.model):
+            model._warned = True
+        prepared[key] = RowExplainer(scorer, by)
+    explainer = prepared[key]
+    scorer = explainer.scorer
     if len(scorer.labels) < 2:
         raise ValueError(
             f"the only candidate is {list_values(scorer.labels)}: an explanation compares two classes, so name another "
@@ -466,32 +760,51 @@ def explain_rows(
     mine, theirs = _find_explained_column(scorer, "label", label), _find_explained_column(scorer, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
-    check_flag("raw", raw)
-    explainer = model._raw_explainer(table) if raw else model._explainer(table)
-    labels, constant = scorer.labels.tolist(), scorer.constant * scorer.seen
     found: list[Explanation] = []
     # An explanation is dense, so sparse rows come in blocks of the size of dense ones.
     for rows, scores in scorer.blocks(X, max(1, DENSE_VALUES // X.shape[1]) if is_sparse_rows(X) else None):
-        scaled = to_numpy(to_dense(model._scale_rows(_inputs.take_input_rows(model, X, rows)))).astype(np.float64)
-        first, second = _pair_explained_columns(to_numpy(scores), mine, theirs)
-        split = explainer.split(scaled, first, second)
-        found += [
-            Explanation(
-                labels[first[i]],
-                labels[second[i]],
-                float(split.difference[i]),
-                float(constant[second[i]] - constant[first[i]]),
-                split.contributions[i],
-                explainer.names,
-                explainer.values[split.first[i]],
-                explainer.values[split.second[i]],
-                top,
-                {name: float(values[i]) for name, values in split.terms.items() if values[i]},
-                None if split.likeness is None else split.likeness[i],
-            )
-            for i in range(len(first))
-        ]
+        first, second = pair_explained_columns(to_numpy(scores), mine, theirs)
+        block = _inputs.take_input_rows(model, X, rows)
+        found += explainer.explain_columns(block, first, second, top, scorer.constant)
     return found
+
+
+def _form_for_raw(model: ZeroShotClassifier, raw: Any, by: str | None) -> str:
+    """The form that `raw` of 0.2 stands for."""
+    check_flag("raw", raw)
+    form = ATTRIBUTES if raw else CLASSES if model._compares_with_classes else SCALED
+    warnings.warn(
+        f"raw={raw!r} of explain goes with 0.4: use by={form!r}"
+        + (", which is the default for attributes with names" if raw else ""),
+        FutureWarning,
+        stacklevel=4,
+    )
+    if by is not None and by != form:
+        raise ValueError(f"raw is {raw!r} and by is {by!r}, which contradict each other: leave out raw")
+    return form
+
+
+def _find_prepared(
+    model: ZeroShotClassifier, X: Array, signatures: Any, candidates: Any, calibrated: bool, by: str | None
+) -> tuple[tuple[Any, ...], dict[tuple[Any, ...], RowExplainer]]:
+    """Explainers of earlier calls if nothing has changed since, so that one more row costs little, and the key of ours.
+
+    Signatures of other kinds than a table that has been read may change behind our back.
+    """
+    names = candidates.tolist() if isinstance(candidates, np.ndarray) else candidates
+    if not isinstance(signatures, SignatureTable | None) or not isinstance(names, list | None) or is_sparse_rows(X):
+        return (), {}
+    key = repr(names), calibrated, by, type(X).__name__, str(X.dtype), str(getattr(X, "device", ""))
+    state = {name: value for name, value in vars(model).items() if name not in ("_explainers", "_warned")}
+    state["signatures"] = signatures
+    before, kept = vars(model).get("_explainers", ({}, {}))
+    # All that a model has learned is compared by identity: a fit, a lesson or a new constant puts other objects there.
+    if state.keys() != before.keys() or any(before[name] is not value for name, value in state.items()):
+        kept = {}
+    if key not in kept:
+        kept = dict([*kept.items()][1 - KEPT :])
+    model._explainers = state, kept
+    return key, kept
 
 
 def _find_explained_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
@@ -508,7 +821,7 @@ def _find_explained_column(scorer: CandidateScorer, parameter: str, name: Any) -
     return int(labels.index(name))
 
 
-def _pair_explained_columns(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
+def pair_explained_columns(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
     """(n,) columns of the class and of the one against it: those named, else the best of the others."""
     if mine is None and theirs is None:
         order, _ = top_columns(scores, 2)

@@ -127,9 +127,11 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     kernel_, incoherence_ : Kernel and bool
         What W was trained with.
     classes_ : ndarray of shape (n_classes,)
-        The seen classes, sorted.
-    candidates_ : ndarray of shape (n_candidates,)
-        The seen classes, then the further classes of the table.
+        All classes, sorted: the seen ones and the further classes of the table.
+    seen_classes_ : ndarray of shape (n_seen_classes,)
+        The classes with training rows, sorted.
+    candidates_ : ndarray of shape (n_classes,)
+        The same as `classes_`.
     history_ : History
         The objective of each iteration, and accuracies of monitored rows.
     calibration_ : float

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Estimator = TypeVar("Estimator", bound="ZeroShotClassifier")
 FORMAT = "zskl-model"
-VERSION = 2  # 1 knows no class means and no committee
+VERSION = 3  # 1 knows no class means and no committee; up to 2, seen classes come first among the candidates
 _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 ENCODED = "encoded_examples"
@@ -61,7 +61,7 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
         "learned": {name: model._to_json(name, getattr(model, name)) for name, s in model.LEARNED.items() if not s},
         "scaling": {name: getattr(model, f"{name}_").steps for name in SCALED},
         "classes": _labels_to_json(model.classes_),
-        "candidates": _labels_to_json(model.candidates_),
+        "seen_classes": _labels_to_json(model.seen_classes_),
         "signature_labels": _labels_to_json(model.signature_table_.labels),
         "attribute_names": model.attribute_names_,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
@@ -95,8 +95,10 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         **{name: _read_sparse_model_array(arrays, name, shape) for name, shape in header.get("sparse", {}).items()},
     }
     labels = _labels_from_json(header["signature_labels"])
-    classes = _labels_from_json(header["classes"], empty=model.SEES_NONE)
-    sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels), "1": 1}
+    old = "seen_classes" not in header  # a file of 0.1 or 0.2
+    classes = _labels_from_json(header["candidates" if old else "classes"])
+    seen = _labels_from_json(header["classes" if old else "seen_classes"], empty=model.SEES_NONE)
+    sizes = {"d": int(header["n_features"]), "C": len(seen), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
     matrix = _read_model_array(arrays, "signatures", ("rows", "*"), sizes)
@@ -104,20 +106,30 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
     names = None if header["attribute_names"] is None else tuple(header["attribute_names"])
     if names is not None and len(names) != sizes["p"]:
         raise ValueError(f"{len(names)} attribute names for {sizes['p']} attributes")
+    table = SignatureTable(labels, matrix, names)
+    if old:
+        if (
+            seen.tolist() != sorted(set(table.classes[: len(seen)].tolist()))
+            or classes.tolist() != table.classes.tolist()
+        ):
+            raise ValueError("the classes and candidates are not those of the signature table, in its order")
+        classes = np.unique(classes)
+        table = table.select(classes)
     fitted: dict[str, Any] = {
         "classes_": classes,
-        "candidates_": _labels_from_json(header["candidates"]),
+        "seen_classes_": seen,
         "attribute_names_": names,
-        "signature_table_": SignatureTable(labels, matrix, names),
+        "signature_table_": table,
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
         "temperatures_": _read_temperatures(header["temperatures"]),
         "described_": header.get("described") is not False,
     }
-    described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
-    fits = len(seen) >= 2 or (not seen and model.SEES_NONE)
-    if fitted["candidates_"].tolist() != described or not fits or seen != sorted(set(described[: len(seen)])):
-        raise ValueError("the classes and candidates are not those of the signature table, in its order")
+    described, known = table.classes.tolist(), set(seen.tolist())
+    fits = len(seen) >= 2 or (not len(seen) and model.SEES_NONE)
+    ordered = classes.tolist() == sorted(set(described)) == described and seen.tolist() == sorted(known)
+    if not fits or not ordered or not known <= set(described):
+        raise ValueError("the classes are not those of the signature table, sorted")
     for name, letter in SCALED.items():
         stored = header.get("scaling_blocks", {}).get(name)
         if stored is None:

@@ -83,7 +83,7 @@ class SearchMap(ABC):
 
     def labels(self, signatures: Any = None, candidates: Any = None) -> NumPyArray:
         """(rows,) the class of each row of `classes`; a class with several signatures has several, the best counts."""
-        return match_label_dtype(self.model.classes_, choose_candidates(self.model, signatures, candidates).labels)
+        return match_label_dtype(self.model.seen_classes_, choose_candidates(self.model, signatures, candidates).labels)
 
     def quality(
         self, X: Array, signatures: Any = None, candidates: Any = None, *, k: int = 10, shortlist: int | None = None

@@ -66,16 +66,17 @@ ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-# n₀, how far the shares of the classes count, and a part of the model's shrinkage: where rows are plenty, they say more
-# in a space that is whitened more. The last hardly moves anything: the least harm.
+# n₀, how far the shares of the classes count, a part of the model's shrinkage, and the balance. Where rows are plenty,
+# they say more in a space that is whitened more. The first is the boldest, for rows of all classes in about equal
+# numbers; the last moves hardly anything: the least harm.
 ADAPTATIONS = (
-    *((1.5, 0.0, 1.0), (3.0, 0.0, 1.0), (3.0, 0.0, 0.3)),
-    *((6.0, 0.25, 1.0), (6.0, 0.25, 0.3), (15.0, 0.25, 1.0), (40.0, 0.25, 1.0)),
+    *((3.0, 0.0, 0.3, 0.5), (3.0, 0.0, 1.0, 0.0), (6.0, 0.0, 0.3, 0.0), (15.0, 0.0, 0.3, 0.0)),
+    *((6.0, 0.25, 0.3, 0.0), (15.0, 0.25, 1.0, 0.0), (40.0, 0.25, 1.0, 0.0)),
 )
 FEW_ROWS = 5  # of a class, to calibrate by
-VALUES = 1 << 21  # features of the rows of one batch, at most
+VALUES = 1 << 22  # features of the rows of one batch, at most
 BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
-SIZES = (64, 1000)  # of the batches that are tried
+SIZES = (64, 1000, None)  # of the batches that are tried; None is all rows
 PRESENCES = (0, 0.25, 0.5, 1.0)  # of the held-out classes; 0 is a few of them
 FEW_CLASSES = 4
 UNEVEN = 0.5  # of a Dirichlet distribution: the smaller, the less even
@@ -395,9 +396,9 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     measure = _measure_harmonic if generalised else _measure_row_accuracy
     before = np.array([measure(batch, scores, shift) for (_, batch), scores in zip(batches, plain_scores, strict=True)])
     entries = []
-    for weight, proportion, part in ADAPTATIONS:
+    for weight, proportion, part, balance in ADAPTATIONS:
         shrinkage = part * trials[0].shrinkage
-        how = replace(first, weight=weight, proportion=proportion, shrinkage=shrinkage)
+        how = replace(first, weight=weight, proportion=proportion, shrinkage=shrinkage, balance=balance)
         turned = [(fold, batch.with_shrinkage(shrinkage)) for fold, batch in batches]
         found = [batch.adapt(how) for _, batch in turned]
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
@@ -433,10 +434,15 @@ def _draw_batches(part: FewShotTrial, fold: int) -> list[FewShotTrial]:
     most = max(1, VALUES // part.x.shape[1])
     found = []
     for size, presence, uneven in product(SIZES, PRESENCES, (True, False)):
-        few = int(draw.integers(2, FEW_CLASSES + 1)) if presence == 0 else round(presence * len(there))
-        columns = draw.permutation(there)[: max(2, few)]
+        few = int(draw.integers(1, FEW_CLASSES + 1)) if presence == 0 else max(2, round(presence * len(there)))
+        columns = draw.permutation(there)[:few]
         shares = draw.dirichlet(np.full(len(columns), UNEVEN)) if uneven else np.full(len(columns), 1 / len(columns))
-        rows = [_draw_rows(part, draw, columns, draw.multinomial(min(size, most), shares))]
+        if size is None:
+            wanted = np.bincount(part.own, minlength=len(part.seen))[columns] * shares / shares.max()
+            counts = np.ceil(wanted * min(1.0, most / wanted.sum())).astype(np.int64)
+        else:
+            counts = draw.multinomial(min(size, most), shares)
+        rows = [_draw_rows(part, draw, columns, counts)]
         seen = np.flatnonzero(part.seen)
         if len(seen):
             rows.append(_draw_rows(part, draw, seen, draw.multinomial(len(rows[0]), np.full(len(seen), 1 / len(seen)))))

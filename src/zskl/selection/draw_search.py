@@ -80,9 +80,9 @@ class DrawnModels:
             base._fit_cache = base._make_fit_cache()
             base._settle_prior(base._fit_cache)
             scaled = base._scale_rows(check_features(base, take_fold_rows(shared.X, self._validation), dense_for=None))
-            codes = np.searchsorted(base.classes_, shared.y[self._validation])
+            codes = np.searchsorted(base.seen_classes_, shared.y[self._validation])
             held = [
-                np.unique(np.searchsorted(base.classes_, shared.y[fold.val_unseen])).astype(np.int64)
+                np.unique(np.searchsorted(base.seen_classes_, shared.y[fold.val_unseen])).astype(np.int64)
                 for fold in shared.folds
             ]
             rows = scaled if is_sparse_rows(scaled) else to_numpy(scaled)
@@ -99,8 +99,11 @@ class DrawnModels:
             labels = self.shared.y[self.rows]
             found = []
             for held in draw_classes(together.C, HELD_SHARE):
-                theirs = self.rows[np.isin(labels, base.classes_[held])]
-                X, codes = take_fold_rows(self.shared.X, theirs), np.searchsorted(base.classes_, self.shared.y[theirs])
+                theirs = self.rows[np.isin(labels, base.seen_classes_[held])]
+                X, codes = (
+                    take_fold_rows(self.shared.X, theirs),
+                    np.searchsorted(base.seen_classes_, self.shared.y[theirs]),
+                )
                 found.append(together.apart(held, check_features(base, X, dense_for=None), codes))
             self._apart[scaling] = found
         return self._apart[scaling]

@@ -10,7 +10,7 @@ import copy
 import logging
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from zskl.estimators._candidates import CandidateScorer, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.explanation import RowExplainer
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
@@ -30,6 +31,7 @@ from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
 
 CACHED_PANELS = 16  # sets of candidates whose panel is kept for the next request
+CACHED_EXPLAINERS = 4  # the same of what explains, which takes more memory
 EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
 UNTAUGHT = TeachingState()
 Attributes = Mapping[str, float]
@@ -40,9 +42,9 @@ def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     """The model with its classes named by text, so that a class "seven" can stand beside the classes 0 to 9."""
     named = copy.copy(model)
     table = model.signature_table_
-    named.classes_, named.candidates_ = (
-        _convert_classes_to_text(model.classes_),
-        _convert_classes_to_text(model.candidates_),
+    # Their order stays: learned arrays have it, and people expect 2 before 10.
+    named.classes_, named.seen_classes_ = (
+        _convert_classes_to_text(classes) for classes in (model.classes_, model.seen_classes_)
     )
     for name in model.LABELLED:
         setattr(named, name, [str(label) for label in getattr(model, name)])
@@ -89,13 +91,13 @@ class ClassSnapshot:
         taught: TeachingState = UNTAUGHT,
     ) -> None:
         self.added, self.version, self.taught = added, version, taught
-        seen = set(model.classes_.tolist())
-        self.kinds: dict[str, Kind] = {
-            name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()
-        }
+        seen = set(model.seen_classes_.tolist())
+        # Kinds stay together wherever classes are listed: seen ones, unseen ones, then those that people add.
+        self.kinds: dict[str, Kind] = dict.fromkeys(model.seen_classes_.tolist(), "seen")
+        self.kinds |= dict.fromkeys([name for name in model.classes_.tolist() if name not in seen], "unseen")
+        known = model.signature_table_.select(list(self.kinds))
         self.kinds |= dict.fromkeys(added, "added")
         self._names = {normalise_name(name): name for name in self.kinds}
-        known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = teach_model(drop_feature_names(model), self.table, taught)
@@ -103,6 +105,7 @@ class ClassSnapshot:
         self.panel = lru_cache(CACHED_PANELS)(
             partial(_make_class_panel, self.model, self.table, self.kinds, self._names)
         )
+        self.explainer = lru_cache(CACHED_EXPLAINERS)(partial(_make_explainer, self.panel))
         # now, so that no request waits for it
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
@@ -165,6 +168,12 @@ def _make_class_panel(
     if unknown is not None:
         raise unknown_class(unknown, kinds)
     return CandidateScorer(model, table, None if candidates is None else list(candidates))
+
+
+def _make_explainer(
+    panel: Callable[[tuple[str, ...] | None], CandidateScorer], candidates: tuple[str, ...] | None, by: str | None
+) -> RowExplainer:
+    return RowExplainer(panel(candidates), by)
 
 
 class ClassRegistry:
@@ -309,7 +318,7 @@ class ClassRegistry:
         found = {}
         try:
             check_teaching_fits(self.model, file.taught)
-            own = set(self.model.candidates_.tolist())
+            own = set(self.model.classes_.tolist())
             for name, attributes in file.classes.items():
                 version = file.versions[name]
                 if name in known and known[name].version == version:

@@ -256,9 +256,9 @@ class LoadedRows:
     @cached_property
     def _known(self) -> Scores:
         """(n, C) scores of the seen classes, or (n, 0) where these are too many."""
-        if len(self.X) * len(self.model.classes_) > MAX_SCORES:
+        if len(self.X) * len(self.model.seen_classes_) > MAX_SCORES:
             return np.empty((len(self.X), 0), np.float32)
-        return to_numpy(self._projected.scores(None, self.model.classes_))
+        return to_numpy(self._projected.scores(None, self.model.seen_classes_))
 
     def rank(
         self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
@@ -293,12 +293,12 @@ class LoadedRows:
             if learned and snapshot is not None:
                 if self._latest is None or self._latest[0] != snapshot.version:
                     projected = projected.with_model(snapshot.model)
-                    known = to_numpy(projected.scores(None, self.model.classes_)) if known.shape[1] else known
+                    known = to_numpy(projected.scores(None, self.model.seen_classes_)) if known.shape[1] else known
                     self._latest = snapshot.version, projected, known
                 _, projected, known = self._latest
         scores = self._score_vector(projected, vector, label if learned else None)
         if known.shape[1]:
-            table, classes = self.model.signature_table_, self.model.classes_
+            table, classes = self.model.signature_table_, self.model.seen_classes_
             scores = subtract_rivals(scores, known, find_gallery_rivals(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
@@ -632,8 +632,8 @@ class Diagnostics:
 
     def __init__(self, rows: LoadedRows, words: Vocabulary) -> None:
         self._rows, self._model, self._words, self._lock = rows, rows.model, words, threading.Lock()
-        self._names: Labels = self._model.candidates_
-        self._seen = np.isin(self._names, self._model.classes_)
+        self._names: Labels = self._model.classes_
+        self._seen = np.isin(self._names, self._model.seen_classes_)
         self._mixed = bool(self._seen.any() and not self._seen.all())
 
     def balance(self) -> schemas.Balance:

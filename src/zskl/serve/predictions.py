@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -16,6 +15,7 @@ from starlette.responses import Response
 
 from zskl._arrays import to_numpy
 from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
+from zskl.estimators.explanation import pair_explained_columns
 from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
 from zskl.serve.errors import Refusal, quote
@@ -77,7 +77,9 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
             ranked = {"class": labels[places[0]], "top": top, "average": average}
             found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
         if options.explain:
-            _add_explanations(snapshot, X[rows], found, options, constant)
+            theirs = None if options.against is None else labels.index(options.against)
+            columns = pair_explained_columns(scores, None, theirs)
+            _add_explanations(snapshot, X[rows], found, options, constant, columns)
         for one in found:
             del one["top"][options.top :]
             if options.reject is not None:
@@ -100,15 +102,17 @@ def encode_answers(parts: Iterable[Predictions]) -> bytes:
 
 
 def _add_explanations(
-    snapshot: ClassSnapshot, X: Features, found: list[Prediction], options: PredictionOptions, constant: float
+    snapshot: ClassSnapshot,
+    X: Features,
+    found: list[Prediction],
+    options: PredictionOptions,
+    constant: float,
+    columns: tuple[Features, Features],
 ) -> None:
-    """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
-    named = {one["class"] for answer in found for one in answer["top"][:2]} | {options.against}
-    model = copy.copy(snapshot.model)
-    model.calibration_ = constant
+    by = "attributes" if options.by is None and options.raw else options.by
     try:
-        labels, against, raw = [name for name in snapshot.kinds if name in named], options.against, options.raw
-        explained = model.explain(X, options.attributes, snapshot.table, labels, against=against, raw=raw)
+        explainer = snapshot.explainer(None if options.candidates is None else tuple(options.candidates), by)
+        explained = explainer.explain_columns(X, *columns, options.attributes, constant)
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):

@@ -58,8 +58,8 @@ def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
     if options.against is not None and not options.explain:
         raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
-    if options.raw and not options.explain:
-        raise Refusal(422, "raw is set without an explanation: set explain, too")
+    if (options.raw or options.by is not None) and not options.explain:
+        raise Refusal(422, f"{'raw' if options.raw else 'by'} is set without an explanation: set explain, too")
     if options.candidates is not None and len(set(options.candidates)) < len(options.candidates):
         raise Refusal(422, "candidates names a class twice: name each once")
     return options

@@ -358,7 +358,12 @@ class PredictionOptions(BaseModel):
     calibration: Constant | None = Field(default=None, description="Use this constant instead of the model's.")
     explain: bool = Field(default=False, description="Say which attributes decided.")
     against: str | None = Field(default=None, description="Explain against this class, not the runner-up.")
-    raw: bool = Field(default=False, description="Explain by attributes as written, not as the model scales them.")
+    by: Literal["attributes", "classes", "scaled"] | None = Field(
+        default=None,
+        description="Explain by attributes as written, by trained classes, or by attributes as the model scales them. "
+        "Default: attributes, or classes where attributes have no names.",
+    )
+    raw: bool = Field(default=False, description="As 0.2 said it: the same as by=attributes.")
     attributes: int = Field(default=5, ge=1, le=1000, description="How many attributes an explanation names.")
     reject: Probability | None = Field(
         default=None, description="Say none of these where the best probability is below this number."
@@ -400,6 +405,23 @@ class ExplainedAttribute(TypedDict):
     like: bool | None
 
 
+class ExplainedExample(TypedDict):
+    """An example of a class, counted from 1, and what it adds."""
+
+    example: int
+    adds: float
+
+
+ExplainedRows = TypedDict(
+    "ExplainedRows",
+    {
+        "class": str,
+        "source": Literal["training rows", "examples", "unlabelled rows"],
+        "rows": float | None,  # None: nobody knows how many
+        "adds": float,
+        "examples": list[ExplainedExample],
+    },
+)
 ExplanationAnswer = TypedDict(
     "ExplanationAnswer",
     {
@@ -412,6 +434,10 @@ ExplanationAnswer = TypedDict(
         "rest": float,
         "others": int,
         "terms": dict[str, float],
+        "form": Literal["attributes", "classes", "scaled"],
+        "note": str,  # why the form is not the usual one
+        "evidence": list[ExplainedRows],  # what makes up those terms that are about rows
+        "text": str,
     },
 )
 

@@ -44,17 +44,18 @@ def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[schemas
 
 
 def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
-    """The attributes that set the first class apart that is new to the model, in words that are understood."""
-    seen = set(model.classes_.tolist())
-    label = next((one for one in model.candidates_.tolist() if one not in seen), model.candidates_[0])
-    values = model.signature_table_.select([label]).matrix.mean(axis=0)
-    above = (values - words.mean) / words.spread
-    phrases: list[str] = []
-    for place in np.argsort(-above, kind="stable").tolist():
-        phrase = words.phrase_for(place)
-        if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
-            phrases.append(phrase)
-    return ", ".join(phrases)
+    """The attributes that set a class apart, best one that is new to the model, in words that are understood."""
+    seen = set(model.seen_classes_.tolist())
+    for label in sorted(model.classes_.tolist(), key=seen.__contains__):
+        above = (model.signature_table_.select([label]).matrix.mean(axis=0) - words.mean) / words.spread
+        phrases: list[str] = []
+        for place in np.argsort(-above, kind="stable").tolist():
+            phrase = words.phrase_for(place)
+            if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
+                phrases.append(phrase)
+        if phrases:
+            return ", ".join(phrases)
+    return ""
 
 
 def _describe_service_data(rows: LoadedRows) -> schemas.LoadedData:
@@ -158,7 +159,7 @@ class Service:
 
     def ranking_cost(self, attributes: int) -> int:
         """Multiplications that it takes to rank all loaded rows by a description."""
-        return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
+        return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.seen_classes_))
 
     def fitting_cost(self, attributes: int) -> int:
         """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""

@@ -48,7 +48,7 @@ def check_can_learn(model: ZeroShotClassifier) -> Any:
 
 def copy_with_classes(model: ZeroShotClassifier, table: SignatureTable) -> Any:
     new = copy.copy(model)
-    new.signature_table_, new.candidates_ = table, table.classes
+    new._set_table(table)
     if hasattr(model, "members_"):
         new.members_ = [copy_with_classes(member, table) for member in model.members_]
     return new

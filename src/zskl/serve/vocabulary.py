@@ -268,7 +268,7 @@ class Vocabulary:
         matrix = model.signature_table_.matrix
         self.names = model.attribute_names_ or tuple(f"attribute {m}" for m in range(matrix.shape[1]))
         # of seen classes: it stands for whatever a description leaves out
-        self.mean = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
+        self.mean = model.signature_table_.select(model.seen_classes_).matrix.mean(axis=0)
         self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
         self.spread = np.where(self.high > self.low, self.high - self.low, 1.0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)

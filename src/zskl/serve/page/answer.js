@@ -23,12 +23,12 @@ function attributeText(attribute, one, degrees) {
 const BALANCE = "balance of trained and new";
 // What no attribute carries, and the line below its name.
 const TERMS = {
-  "training rows": "what the examples say that the model was trained on",
-  examples: "what the examples say that it was taught later",
-  "unlabelled rows": "what examples without a class say",
+  "training rows": "what the examples that the model was trained on say beyond the description",
+  examples: "what the examples that it was taught later say beyond the description",
+  "unlabelled rows": "what examples without a class say beyond the description",
   crowding: "how many training examples are close to each of the two",
   "the description itself": "as an example among the others",
-  "centring and lengths": "what scaling the descriptions makes",
+  "a description that only one has": "there is nothing to compare it with",
 };
 const byClass = (found) => found.by === "classes";
 const terms = (found) => Object.entries(found.terms);
@@ -100,23 +100,13 @@ function sum(found) {
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${human(found.class)} over ${human(found.against)}.`);
 }
 
-// What the values of trained classes are, or why an attribute counts that is the same for both classes.
+// What the values of trained classes are.
 const similar = (found) =>
   byClass(found) &&
   el(
     "p",
     { class: "quiet" },
     `Below a trained class: how similar to it ${human(found.class)} and ${human(found.against)} are described, from 0 to 1.`,
-  );
-const scaled = (found, model) =>
-  !byClass(found) &&
-  found.attributes.some(same) &&
-  String(model.parameters?.signature_scaling).includes("l2") &&
-  el(
-    "p",
-    { class: "quiet" },
-    "An attribute can count even if both classes have the same value: descriptions are scaled to unit length, " +
-      "so the weight of one attribute depends on all the others.",
   );
 
 // Classes to compare with: the second best unless another one is chosen; if the answer is wrong, the true class comes first.
@@ -159,7 +149,6 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
         ),
         ...bars(found, byName),
         similar(found),
-        scaled(found, model),
       ]
     : [
         el(

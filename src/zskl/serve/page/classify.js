@@ -99,9 +99,8 @@ export function classify(section, context) {
       model.explains &&
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
-    const raw = explain && model.estimator === "class-means"; // by attributes, whatever the kernel
     const nearest = model.data?.pictures ? LOOKS : 0;
-    const options = { top: 5, explain, against: other, attributes: REASONS, raw, nearest, ...common() };
+    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common() };
     const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
     return shown === mine ? found[0] : undefined;
   });
