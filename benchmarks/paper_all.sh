@@ -19,8 +19,8 @@ mkdir -p "$out"
 
 listed() { # methods of the CPU ("in") or of the GPU ("not in"), the slowest first
     "$PYTHON" -c "
-from zskl.paper import methods as m
-print(*(name for name in m.slowest_first(m.ALL) if '$DEVICE' == 'cpu' or name $1 m.ON_CPU))"
+from zskl.paper import results as m
+print(*(name for name in m.sort_slowest_first(m.ALL) if '$DEVICE' == 'cpu' or name $1 m.ON_CPU))"
 }
 
 lane() { # PART SEEDS METHOD DATASET ROOT, one at a time for a folder

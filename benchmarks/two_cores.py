@@ -24,8 +24,8 @@ from zskl._files import write_atomically
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.paper import results
+from zskl.paper.pages import EXTRAPOLATED
 from zskl.paper.results import family_of, published_grid
-from zskl.paper.tables import EXTRAPOLATED
 
 ONE = {  # family → the method that is run, for those that ran on the CPU and for the others
     "the paper's baselines": ("ale", "conse"),

@@ -252,7 +252,8 @@ def shown(value):
 # Settings
 # Several settings and several descriptions of a class, for every published method.
 
-FEW = {"n_components": (3, 6, 12)}  # where 24 columns make all values of a grid the same
+# Where 24 columns make all values of a grid the same, and where a linear kernel has no width.
+FEW = {"n_components": (3, 6, 12), "kernel": ("gaussian",)}
 
 
 @each

@@ -7,7 +7,7 @@ import pytest
 
 from baseline_problems import RAW, central
 from tolerances import DIFFERENCES, SUMS, assert_close
-from zskl import baselines, kernels
+from zskl import baselines
 from zskl.baselines import _linear_models, sync
 
 
@@ -25,57 +25,69 @@ def test_the_structured_loss_nears_the_published_maximum():
     assert sync.smoothed_structured_loss(own, margins, 1e-4)(F)[0] == pytest.approx(exact, abs=1e-3)
 
 
-def test_subgradient_steps_gain_nothing_on_the_structured_loss(monkeypatch):
-    """The published objective, without smoothing, from where training ended; one smoothing alone leaves 3 %."""
-    rng, lam = np.random.default_rng(0), 3e-4
-    Y = rng.normal(size=(20, 8))
-    Y /= np.linalg.norm(Y, axis=1, keepdims=True)
-    own = np.repeat(np.eye(20), 10, axis=0)
-    X = own @ Y @ rng.normal(size=(8, 30)) + 2 * rng.normal(size=(200, 30))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    margins = own @ kernels.pairwise_distances(Y, Y)
-    rows = _linear_models.rotate_rows(X)
-
-    def gain():
-        """What share of the objective steps of falling length in the round coordinates win, at best."""
-        W = sync.fit_structured(rows, own, margins, lam)
-        scale = 1 / np.sqrt(rows.energy / len(X) / 20 + lam)[:, None]
-        V, found = rows.basis.T @ W / scale, []
-        for step in range(200):
-            F = rows.rotated @ (scale * V)
-            found.append(sync.structured_loss(F, own, margins) + lam / 2 * ((scale * V) ** 2).sum())
-            slope = np.eye(20)[(F + margins).argmax(axis=1)] - own
-            gradient = scale * (rows.rotated.T @ slope) / len(X) + lam * scale**2 * V
-            V = V - 3e-3 * np.linalg.norm(V) / np.sqrt(step + 1) * gradient / np.linalg.norm(gradient)
-        return (found[0] - min(found)) / min(found)
-
-    assert gain() < 0.005
-    monkeypatch.setattr(sync, "SMOOTHING", (0.05,))
-    assert gain() > 0.02
+def nearest_mixture(z):
+    """The point of the simplex (weights ≥ 0 of sum 1) nearest to z, by a search for what to subtract."""
+    ordered = sorted(z.tolist(), reverse=True)
+    cuts = [(math.fsum(ordered[: k + 1]) - 1) / (k + 1) for k in range(len(ordered))]
+    cut = cuts[max(k for k in range(len(ordered)) if ordered[k] > cuts[k])]
+    return np.maximum(z - cut, 0.0)
 
 
-@pytest.mark.parametrize("loss", sync.LOSSES)
+def slow_structured_minimum(X, codes, D, lam):
+    """The minimum of the published objective between two bounds: its dual, one row after the other, solved exactly."""
+    n, C = len(X), len(D)
+    own = np.eye(C)[codes]
+    alpha, margins = own.copy(), own @ D
+    W = X.T @ (own - alpha) / (lam * n)
+    for _ in range(3000):
+        for i, x in enumerate(X):
+            rest = W + np.outer(x, alpha[i]) / (lam * n)
+            alpha[i] = nearest_mixture(lam * n / (x @ x) * (margins[i] + x @ rest))
+            W = rest - np.outer(x, alpha[i]) / (lam * n)
+        upper = sync.structured_loss(X @ W, own, margins) + lam / 2 * (W**2).sum()
+        lower = (alpha * margins).sum() / n - lam / 2 * (W**2).sum()
+        if upper - lower < 1e-9 * upper:
+            break
+    return lower, upper
+
+
+@pytest.mark.parametrize("lam", [0.1, 0.003])
+def test_the_structured_loss_is_at_its_published_minimum(small, lam):
+    """The objective itself, without smoothing, against another solver of another problem: its dual."""
+    X, codes, Y = small
+    X, Y = (A / np.linalg.norm(A, axis=1, keepdims=True) for A in (X, Y))
+    D = np.array([[((a - b) ** 2).sum() for b in Y] for a in Y])
+    lower, upper = slow_structured_minimum(X, codes, D, lam)
+    assert upper - lower < 1e-8 * upper
+
+    def excess(tolerance):
+        model = baselines.SynC(lam, 0.8, "structured", tolerance=tolerance, **RAW).fit(X, codes, Y)
+        w = mixtures(Y, Y, 0.8) @ model.classifiers_
+        total = sync.structured_loss(X @ w.T, np.eye(5)[codes], D[codes]) + lam / 2 * (w**2).sum()
+        return (total - lower) / lower
+
+    assert -1e-7 < excess(1e-6) < 1e-6
+    assert excess(0.3) > 1e-4  # a planted fault: too much smoothing is noticed
+
+
+def mixtures(A, B, sigma):
+    S = np.array([[math.exp(-((a - b) ** 2).sum() / sigma**2) for b in B] for a in A])
+    return S / S.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("sigma", [0.5, 2.0])
-def test_sync_minimises_its_objective_over_the_phantoms(small, loss, sigma, monkeypatch):
+def test_sync_minimises_its_objective_over_the_phantoms(small, sigma):
     """In v, through the mixtures, as it is published: the gradient there is 0."""
-    monkeypatch.setattr(_linear_models, "TOLERANCE", 1e-7)
     X, codes, Y = small
     Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
     lam = 0.1
-    monkeypatch.setattr(sync, "SMOOTHING", (0.05,))
-    model = baselines.SynC(lam, sigma, loss, **RAW).fit(X, codes, Y)
-    D = np.array([[((a - b) ** 2).sum() for b in Y] for a in Y])
-    S = np.exp(-D / sigma**2)
-    S /= S.sum(axis=1, keepdims=True)
+    model = baselines.SynC(lam, sigma, tolerance=1e-8, **RAW).fit(X, codes, Y)
+    S = mixtures(Y, Y, sigma)
 
     def objective(v):
         w, total = S @ v, 0.0
         for x, k in zip(X, codes, strict=True):
-            F = w @ x
-            if loss == "one-vs-other":
-                total += sum(max(0.0, 1 - (1 if c == k else -1) * F[c]) ** 2 for c in range(5))
-            else:
-                total += 0.05 * math.log(sum(math.exp((D[k, c] + F[c] - F[k]) / 0.05) for c in range(5)))
+            total += sum(max(0.0, 1 - (1 if c == k else -1) * (w @ x)[c]) ** 2 for c in range(5))
         return total / len(X) + lam / 2 * (w**2).sum()
 
     v = model.classifiers_
@@ -83,6 +95,40 @@ def test_sync_minimises_its_objective_over_the_phantoms(small, loss, sigma, monk
     assert np.abs(central(objective, v)).max() < 1e-3 * at_start
     assert np.abs(central(objective, 1.1 * v)).max() > 1e-3 * at_start  # a planted fault
     assert_close(model.compatibility(X), X @ (S @ v).T, SUMS.single)
+
+
+@pytest.mark.parametrize("loss", sync.LOSSES)
+def test_the_gap_bounds_what_is_left(small, loss, monkeypatch):
+    """It is never below the true distance from the minimum, wherever training stops."""
+    X, codes, _ = small
+    rows, own, lam = _linear_models.rotate_rows(X), np.eye(5)[codes], 0.05
+    margins = own @ (1 - np.eye(5))
+
+    def fit(tolerance):
+        if loss == "structured":
+            return sync.fit_structured(rows, own, margins, lam, tolerance).astype(np.float64)
+        return sync.fit_one_vs_other(rows, 2 * own - 1, lam, tolerance).astype(np.float64)
+
+    def total(W):
+        value = (
+            sync.structured_loss(X @ W, own, margins)
+            if loss == "structured"
+            else sync.squared_hinge(2 * own - 1)(X @ W)[0]
+        )
+        return value + lam / 2 * (W**2).sum()
+
+    best = total(fit(1e-7))
+    monkeypatch.setattr(_linear_models, "PASSES", 2)
+    monkeypatch.setattr(sync, "ROUNDS", 2)
+    monkeypatch.setattr(sync, "ROUNDS_EACH", 1)
+    W = fit(1e-7)
+    if loss == "structured":
+        _, slope = sync.smoothed_structured_loss(own, margins, sync.FIRST_SMOOTHING * sync.SHRINK)(X @ W)
+        blur = sync.smoothing_gap(X @ W + margins, sync.FIRST_SMOOTHING * sync.SHRINK)
+    else:
+        (_, slope), blur = sync.squared_hinge(2 * own - 1)(X @ W), 0.0
+    gap = blur + sync.gradient_gap(_linear_models.rotate_rows(X), slope, W, lam)
+    assert 1e-6 < total(W) - best <= gap
 
 
 def test_a_candidate_of_sync_mixes_by_distance(small):

@@ -40,7 +40,7 @@ def completions(words):
     ("words", "expected"),
     [
         ("data m", ["make"]),
-        ("run digits --method gaussian-", ["gaussian-ort", "gaussian-softmax"]),
+        ("run digits --method gaussian-s", ["gaussian-softmax"]),
         ("methods cauchy-o", ["cauchy-ort"]),
         ("data check CU", ["CUB"]),
         ("predict m", []),  # the shell completes names of files by itself

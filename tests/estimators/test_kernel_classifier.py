@@ -360,6 +360,7 @@ SETTINGS = [  # every setting of the constructor that has a say in W, away from 
     {"schedule": "exponential", "decay": 0.2},
     {"schedule": "inverse-time", "decay": 0.2},
     {"schedule": "inverse-time", "decay": 0.6},
+    {"schedule": "inverse-epochs"},
     {"smoothing": 0.7},
     {"epsilon": 0.1},
     {"second_moment": "per_sample"},
@@ -395,7 +396,8 @@ def slow_fit(model):
 
     order = [rows for epoch in range(model.epochs) for rows in batch_indices(len(X), model.batch_size, seed, epoch)]
     solver = model.learning_rate, model.schedule, model.decay, model.smoothing, model.epsilon
-    return textbook.rmsprop(step, INITIALISATIONS[model.init](X, Y[y], seed), order, *solver)[0]
+    start, epoch = INITIALISATIONS[model.init](X, Y[y], seed), len(X) // model.batch_size
+    return textbook.rmsprop(step, start, order, *solver, epoch)[0]
 
 
 @pytest.mark.parametrize("changes", SETTINGS, ids=str)

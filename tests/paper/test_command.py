@@ -15,7 +15,7 @@ from zskl.experiments import unit
 
 def test_all_writes_every_format_of_every_part(whole):
     out, done = whole
-    names = {file.stem for file in (out / "tables").glob("*.csv")} - {"claims"}
+    names = {file.stem for file in (out / "tables").glob("*.csv")} - {"claims", "statements"}
     for name in names:
         assert (out / "tables" / f"{name}.md").read_text("utf-8").startswith("| ")
         assert (out / "tables" / f"{name}.tex").read_text("utf-8").startswith("\\begin{tabular}")
@@ -28,7 +28,7 @@ def test_all_writes_every_format_of_every_part(whole):
         assert f"(figures/{figure.name})" in text
         ElementTree.parse(figure)
         assert figure.with_suffix(".png").read_bytes() == PNG
-    assert len(list((out / "figures").glob("*.svg"))) == 8
+    assert len(list((out / "figures").glob("*.svg"))) == 10
     stages = [entry["stage"] for entry in json.loads((out / "times.json").read_text("utf-8"))]
     assert stages == ["methods", "sensitivity", "convergence"]
 
@@ -42,13 +42,14 @@ def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path
     done = paper(part, out, "--root", root, "--dataset", "CUB")
     assert (done.returncode, "0 unit(s) run" in done.stdout) == (0, True), done.stderr
     stems = {file.stem.partition("-")[0] for file in (out / "tables").glob("*.csv")}
-    assert stems == {part, "claims"} | ({"differences", "choices", "edges", "seconds"} if part == "zsl" else set())
+    further = {"differences", "choices", "edges", "seconds", "table"} if part == "zsl" else set()
+    assert stems == {part, "claims", "statements"} | further
     assert (out / "records.jsonl").read_bytes() == before
 
 
 def test_a_part_runs_only_what_it_needs(root, tmp_path):
     done = paper("gram", tmp_path / "out", "--root", root, "--dataset", "CUB", seeds="1")
-    assert "4 unit(s) run" in done.stdout
+    assert "8 unit(s) run" in done.stdout
     done = paper("convergence", tmp_path / "out", "--root", root, "--dataset", "CUB", seeds="1")
     assert "1 unit(s) run" in done.stdout  # the setting was chosen before
     done = paper("sensitivity", tmp_path / "out", "--root", root, "--dataset", "CUB", "--method", "dap", seeds="1")

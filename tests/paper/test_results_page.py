@@ -12,7 +12,7 @@ import matplotlib
 import pytest
 
 from command import zskl
-from zskl.paper.tables import BEGIN, END
+from zskl.paper.pages import BEGIN, END
 
 ROOT = Path(__file__).parents[2]
 

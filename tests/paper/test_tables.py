@@ -10,7 +10,7 @@ import pytest
 
 from paper_runs import HERE, VALUES, evaluation, near, runs, table
 from zskl import baselines, methods
-from zskl.paper import results, tables
+from zskl.paper import pages, results, tables
 from zskl.paper.results import Results
 
 
@@ -36,10 +36,11 @@ def test_tables_hold_what_the_records_say(whole):
     for row in table(out, "gzsl-cub"):
         mine = by_method[row["method"]]
         for column, (part, name) in {
-            "unseen": ("gzsl", "unseen"),
-            "seen": ("gzsl", "seen"),
-            "H": ("gzsl", "harmonic"),
-            "area": ("gzsl", "ausuc"),
+            "unseen": ("gzsl_own", "unseen"),
+            "seen": ("gzsl_own", "seen"),
+            "H": ("gzsl_own", "harmonic"),
+            "H, zero-shot setting": ("gzsl", "harmonic"),
+            "area": ("gzsl_own", "ausuc"),
         }.items():
             same(row, column, [100 * record[part][name] for record in mine])
     for row in table(out, "incoherence"):
@@ -113,7 +114,7 @@ RESULTS = Results((HERE,), results.ALL, RUNS)
 
 
 def test_changes_are_listed_with_reasons(tmp_path):
-    assert tables.compare_with_earlier(RESULTS, tmp_path) == []
+    assert pages.compare_with_earlier(RESULTS, tmp_path) == []
     lines = [
         "dataset,features,method,zero-shot,H,calibrated H",
         "CUB,res101,eszsl,40.1,,",
@@ -121,31 +122,31 @@ def test_changes_are_listed_with_reasons(tmp_path):
     ]
     (tmp_path / "before.csv").write_text("\n".join([*lines, "CUB,res101,sae,9.0,,"]), "utf-8")
     (tmp_path / "why.csv").write_text('method,why\neszsl,"targets of 0 and 1, or signs"\n', "utf-8")
-    found = {one.method: (one.figures, one.why) for one in tables.compare_with_earlier(RESULTS, tmp_path)}
+    found = {one.method: (one.figures, one.why) for one in pages.compare_with_earlier(RESULTS, tmp_path)}
     assert found["eszsl"][0] == {"zero-shot": "40.1 → 50.0", "H": "– → 48.0", "calibrated H": "– → 48.0"}
     assert found["eszsl"][1] == "targets of 0 and 1, or signs"
     assert found["sje"][0]["H"] == "2.0 → 45.0"
     assert found["sae"][0] == {"zero-shot": "9.0 → –"}
     assert found["class-means"][1] == "new"
-    text = tables.results_page(RESULTS, [], [], tables.compare_with_earlier(RESULTS, tmp_path))
+    text = pages.results_page(RESULTS, [], [], pages.compare_with_earlier(RESULTS, tmp_path))
     assert "| eszsl | 40.1 → 50.0 | – → 48.0 | – → 48.0 | targets of 0 and 1, or signs |" in text
 
 
 def test_the_readme_gets_the_leading_methods_of_each_family(tmp_path):
     file = tmp_path / "README.md"
-    file.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n", "utf-8")
-    tables.write_readme(RESULTS, file)
+    file.write_text(f"before\n{pages.BEGIN}\nold\n{pages.END}\nafter\n", "utf-8")
+    pages.write_readme(RESULTS, file)
     text = file.read_text("utf-8")
-    assert text.startswith(f"before\n{tables.BEGIN}\n\n**CUB (res101)**\n")
-    assert text.endswith(f"\n{tables.END}\nafter\n")
+    assert text.startswith(f"before\n{pages.BEGIN}\n\n**CUB (res101)**\n")
+    assert text.endswith(f"\n{pages.END}\nafter\n")
     shown = [name for name in ("sje", "eszsl", "dap", "class-means") if f"| {name} |" in text]
     assert shown == ["sje", "eszsl", "class-means"]  # best by zero-shot accuracy, and by calibrated H
     assert text.count("the paper's baselines") == 1
-    tables.write_readme(RESULTS, file)
+    pages.write_readme(RESULTS, file)
     assert file.read_text("utf-8") == text
     file.write_text("nothing", "utf-8")
     with pytest.raises(ValueError, match="has no place for results: expected a line <!-- begin"):
-        tables.write_readme(RESULTS, file)
+        pages.write_readme(RESULTS, file)
 
 
 def test_overlapping_stages_count_once():
@@ -158,22 +159,22 @@ def test_overlapping_stages_count_once():
         stage("2026-11-15T10:12:00Z", 60.0),  # within it
         stage("2026-11-16T10:01:00Z", 60.0),  # another day
     ]
-    assert tables.elapsed_seconds(times) == 600 + 300 + 60
-    text = "\n".join(tables._times_section(times))
+    assert pages.elapsed_seconds(times) == 600 + 300 + 60
+    text = "\n".join(pages._times_section(times))
     assert "took 16 minutes" in text
     assert "| methods | cpu | 6 | 4 | 1080 |" in text
 
 
 def test_an_extrapolation_says_what_it_leaves_out(tmp_path):
-    file = tmp_path / tables.EXTRAPOLATED
+    file = tmp_path / pages.EXTRAPOLATED
     found = {"processor": "a chip", "dataset": "AWA1", "rows": [{"family": "ours", "hours on two cores": 1.5}]}
     for missing, words in (([], "all of it"), (["later baselines on cuda"], "all but later baselines on cuda")):
         file.write_text(json.dumps(found | {"missing": missing}), "utf-8")
-        said, table = tables._extrapolation_section(tmp_path)
+        said, table = pages._extrapolation_section(tmp_path)
         assert f"(a chip) {words} would take 1.5 hours" in said
         assert table.endswith("| ours | 1.5 |\n")
     file.write_text(json.dumps(found | {"rows": []}), "utf-8")
-    assert tables._extrapolation_section(tmp_path) == []
+    assert pages._extrapolation_section(tmp_path) == []
 
 
 def test_published_tables_are_whole():

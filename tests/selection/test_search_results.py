@@ -142,8 +142,10 @@ def _messages(data, caplog):
     return caplog.messages
 
 
-# Class means look at the columns themselves, by feature_scaling="auto".
-@pytest.mark.parametrize("name", sorted(set(methods.METHODS) - {"class-means"}))
+# Class means look at the columns themselves, by feature_scaling="auto"; what is printed has the paper's scaling.
+@pytest.mark.parametrize(
+    "name", [one for one in sorted(methods.METHODS) if one != "class-means" and not one.endswith(("-printed", "-eq8"))]
+)
 def test_every_default_grid_has_standardised_features_at_little_cost(name):
     method, model = methods.METHODS[name], methods.build(name)
     named = [one for one in model._settings() if one.endswith("feature_scaling")]

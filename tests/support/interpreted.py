@@ -14,7 +14,7 @@ import torch
 
 from zskl import kernels
 from zskl.training import solver
-from zskl.training._cuda import FusedStep, make_tape
+from zskl.training._cuda import FusedStep, make_tape, square_rows
 from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
@@ -57,6 +57,15 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     return [difference(tape.objectives[2], plain.objective), difference(w, w0, W), difference(v, v0, V)]
 
 
+def check_squares(sizes, fault=1.0):
+    """The squares of the gradients of single rows, against one matrix for each row."""
+    n, d, p, C = sizes
+    torch.manual_seed(0)
+    X, U, Z, B, Y = (torch.randn(shape) for shape in ((n, d), (K, n, p), (K, d, C), (K, n, C), (C, p)))
+    rows = [X[i][:, None] * U[:, i, None] + (Z * (fault * B[:, i, None])) @ Y for i in range(n)]
+    return [difference(square_rows(X, U, Z, B, Y), 4 / n * sum(G * G for G in rows))]
+
+
 if __name__ == "__main__":
     weighted = [loss for loss in LOSSES if loss != "softmax"]  # which has no balance
     cases = [("gaussian", loss, balance, True) for loss, balance in itertools.product(weighted, BALANCES)]
@@ -65,5 +74,7 @@ if __name__ == "__main__":
     cases += [("cauchy", loss, "mean", incoherent) for loss, incoherent in itertools.product(LOSSES, (True, False))]
     found = {" ".join(map(str, case)): check(*case, SIZES[0]) for case in cases}
     found |= {f"{loss} {sizes}": check("gaussian", loss, "mean", True, sizes) for loss in LOSSES for sizes in SIZES[1:]}
+    found |= {f"squares {sizes}": check_squares(sizes) for sizes in SIZES}
+    found["another planted fault"] = check_squares(SIZES[0], 1.001)
     found["a planted fault"] = check(*cases[0], SIZES[1], 1.001 * SMOOTHING)
     json.dump(found, sys.stdout)

@@ -187,19 +187,21 @@ def per_sample_squares(setting, W, X, Y, codes, sizes):
 # Solver
 
 SCHEDULES = {
-    "constant": lambda t, decay: 1.0,
-    "exponential": lambda t, decay: math.prod([math.exp(-decay)] * t),
-    "inverse-time": lambda t, decay: 1 / (1 + decay * t),
+    "constant": lambda t, decay, epoch: 1.0,
+    "exponential": lambda t, decay, epoch: math.prod([math.exp(-decay)] * t),
+    "inverse-time": lambda t, decay, epoch: 1 / (1 + decay * t),
+    "inverse-epochs": lambda t, decay, epoch: epoch / (epoch + t),
 }
 
 
-def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon):
-    """W after the batches, for one W: `step` gives (gradient, G₂ or None) and every entry is updated on its own."""
+def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon, epoch=None):
+    """W after the batches, for one W: `step` gives (gradient, G₂ or None) and every entry is updated on its own;
+    `epoch` is its number of steps."""
     W = np.array(W, dtype=np.float64)
     V = np.zeros_like(W)
     for t, rows in enumerate(batches):
         gradient, squares = step(W, rows, t)
-        beta = rate * SCHEDULES[schedule](t, decay)
+        beta = rate * SCHEDULES[schedule](t, decay, epoch)
         for i in range(W.shape[0]):
             for j in range(W.shape[1]):
                 g = float(gradient[i][j])

@@ -89,7 +89,9 @@ def test_a_kernel_model_is_that_of_a_copy(no_copies, monkeypatch, problem, kind)
     assert (polarised != gathered).any()
 
 
-@pytest.mark.parametrize("name", ["ESZSL", "SAE", "EXEM", "ConSE", "DAP", "IAP", "SynC", "ALE", "SJE", "LatEm", "CMT"])
+@pytest.mark.parametrize(
+    "name", ["ESZSL", "SAE", "EXEM", "GFZSL", "ConSE", "DAP", "IAP", "SynC", "ALE", "SJE", "LatEm", "CMT"]
+)
 def test_a_published_method_is_that_of_a_copy(monkeypatch, problem, name):
     X, y, table = problem
     model = getattr(baselines, name)(random_state=0)

@@ -14,6 +14,7 @@ from zskl.baselines.dap import DAP
 from zskl.baselines.devise import DeViSE
 from zskl.baselines.eszsl import ESZSL
 from zskl.baselines.exem import EXEM
+from zskl.baselines.gfzsl import GFZSL
 from zskl.baselines.iap import IAP
 from zskl.baselines.latem import LatEm
 from zskl.baselines.sae import SAE
@@ -29,6 +30,7 @@ __all__ = [
     "DAP",
     "ESZSL",
     "EXEM",
+    "GFZSL",
     "IAP",
     "SAE",
     "SJE",
@@ -43,5 +45,23 @@ __all__ = [
 
 BASELINES: Mapping[str, type[Baseline]] = {
     baseline.kind: baseline
-    for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, EXEM, CNZSL, Cosine)
+    for baseline in (
+        DAP,
+        IAP,
+        ConSE,
+        CMT,
+        CMTStar,
+        SSE,
+        LatEm,
+        ALE,
+        DeViSE,
+        SJE,
+        ESZSL,
+        SynC,
+        SAE,
+        EXEM,
+        GFZSL,
+        CNZSL,
+        Cosine,
+    )
 }

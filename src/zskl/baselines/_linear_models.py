@@ -113,8 +113,12 @@ def minimise_ridge(
     curvature: float,
     intercept: bool = True,
     start: NumPyArray | None = None,
+    tolerance: float | None = None,
 ) -> tuple[NumPyArray, NumPyArray]:
-    """(W (d, k), b (k,)) float32, from `start` or 0; `curvature` is about that of the loss in one output."""
+    """(W (d, k), b (k,)) float32, from `start` or 0; `curvature` is about that of the loss in one output.
+
+    `tolerance` is that of the gradient, by default `TOLERANCE`.
+    """
     X = rows.rotated
     r = X.shape[1]
     scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
@@ -131,7 +135,13 @@ def minimise_ridge(
     first = float(np.abs(evaluate(begin)[1]).max())
     if start is not None:
         begin[: r * outputs] = (rows.basis.T @ start / scale[:, None]).ravel()
-    options = {"maxiter": PASSES, "maxfun": 2 * PASSES, "gtol": TOLERANCE * first, "ftol": 0.0, "maxcor": 10}
+    options = {
+        "maxiter": PASSES,
+        "maxfun": 2 * PASSES,
+        "gtol": (TOLERANCE if tolerance is None else tolerance) * first,
+        "ftol": 0.0,
+        "maxcor": 10,
+    }
     found = minimize(evaluate, begin, jac=True, method="L-BFGS-B", options=options).x
     W = rows.basis @ (scale[:, None] * found[: r * outputs].reshape(r, outputs))
     b = found[r * outputs :] if intercept else np.zeros(outputs)

@@ -207,12 +207,13 @@ class CNZSL(DescentClassifier):
     SUMMARY: ClassVar[str] = "Class-normalised network from signatures to prototypes"
     GRID: ClassVar = add_standardized(
         {
+            "hidden": (512, 2048),
             "scale": (4.0, 5.0),
             "learning_rate": (5e-4, 1e-3),
             "epochs": (5, 10, 20, 40),
             "feature_scaling": ("none", "sqrt-l2"),
         },
-        {"scale": (5.0,)},
+        {"hidden": (512,), "scale": (5.0,)},
     )
     BOUNDS: ClassVar = {"scale": (1.0, 20.0), "learning_rate": (1e-5, 1e-2), "epochs": (1, 80)}
     LEARNED: ClassVar = {

@@ -24,12 +24,11 @@ from zskl.estimators.base import add_standardized
 
 
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
-    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) and gradient for S (n, C), l = own[i], r violating classes."""
+    """(1/n) Σ_i E_{j≠l} max(0, m + S_ij − S_il) and its gradient for S (n, C), l = own[i], each j equally likely."""
     xp = namespace(S)
     H = margin_violations(S, own, margin)
-    G = xp.astype(H > 0, S.dtype)
-    G /= xp.maximum(xp.sum(G, axis=1, keepdims=True), xp.ones_like(S[:, :1]))
-    return xp.sum(H * G) / S.shape[0], balance_gradient(G, own)
+    others = max(1, S.shape[1] - 1)
+    return xp.sum(H) / (S.shape[0] * others), balance_gradient(xp.astype(H > 0, S.dtype) / others, own)
 
 
 class LatentProblem:
@@ -71,8 +70,8 @@ class LatentProblem:
 class LatEm(DescentClassifier):
     """Latent embeddings: several bilinear maps; the best one scores.
 
-    Scores are max_k xᵀW_k y. The maps minimise the mean hinge of the violating classes by mini-batch descent with
-    momentum.
+    Scores are max_k xᵀW_k y. The maps minimise the expected hinge of a row and another class, each equally likely, by
+    mini-batch descent with momentum. Of own and other class each is scored by its best map, which alone moves.
 
     Parameters
     ----------
@@ -93,8 +92,8 @@ class LatEm(DescentClassifier):
 
     Notes
     -----
-    Differs from the paper: the loss is the mean over the classes that violate the margin. The paper draws one class
-    for each row among all wrong ones, which need not violate it.
+    Differs from the paper: each step has the whole expectation over the other classes. The paper draws one of them for
+    each row, which has the same gradient on average.
 
     References
     ----------
@@ -109,13 +108,13 @@ class LatEm(DescentClassifier):
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),
-            "n_maps": (1, 2),
-            "learning_rate": (0.1, 0.3),
+            "n_maps": (2, 4),
+            "learning_rate": (1.0, 3.0),
             "epochs": (10, 20, 40),
         },
-        {"signature_scaling": ("center-l2",), "n_maps": (1,)},
+        {"signature_scaling": ("center-l2",), "n_maps": (2,)},
     )
-    BOUNDS: ClassVar = {"n_maps": (1, 8), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
+    BOUNDS: ClassVar = {"n_maps": (1, 16), "learning_rate": (0.03, 100.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
 
     _: KW_ONLY
@@ -125,7 +124,7 @@ class LatEm(DescentClassifier):
     margin: float = 1.0
     batch_size: int = 64
     epochs: int = 20
-    learning_rate: float = 0.1
+    learning_rate: float = 1.0
     momentum: float = 0.9
 
     def _check_parameters(self) -> None:

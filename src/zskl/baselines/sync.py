@@ -27,8 +27,10 @@ from zskl.estimators.base import add_standardized
 from zskl.kernels import pairwise_distances
 
 LOSSES = ("one-vs-other", "structured")
-SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended
-CLOSE = 3e-3  # how much of the objective may be smoothing in the end
+FIRST_SMOOTHING, SHRINK = 0.05, 0.25  # of the structured loss's maximum: each from where the one before ended
+ROUNDS = 60  # of L-BFGS, at most
+ROUNDS_EACH = 6  # with one smoothing, at most
+GRADIENTS = 3e-3, 1e-6  # where a round stops, of the first gradient: less each time, as far as rounding allows
 RCOND = 1e-6
 
 
@@ -55,6 +57,8 @@ class SynC(SharedFitClassifier):
         Width σ > 0 of the similarity.
     loss : {"one-vs-other", "structured"}, default="one-vs-other"
         The loss of the classifiers of the seen classes.
+    tolerance : float, default=1e-3
+        How far above its minimum the objective may end, as a share of it. The duality gap proves it.
 
     Attributes
     ----------
@@ -67,8 +71,8 @@ class SynC(SharedFitClassifier):
 
     Notes
     -----
-    Differs from the paper: the maximum of the structured loss is smoothed to τ log Σ_c exp(·/τ), for τ = 0.05, 0.01, …
-    until smoothing adds less than 0.3 % to the objective.
+    The minimum is the published one up to `tolerance`. On the way there the maximum of the structured loss is smoothed
+    to τ log Σ_c exp(·/τ), with ever smaller τ.
 
     References
     ----------
@@ -97,11 +101,13 @@ class SynC(SharedFitClassifier):
     sigma: float = 1.0
     loss: str = "one-vs-other"
     _: KW_ONLY
+    tolerance: float = 1e-3
     feature_scaling: str = "l2-center-l2"
 
     def _check_parameters(self) -> None:
         check_positive("lam", self.lam)
         check_positive("sigma", self.sigma)
+        check_positive("tolerance", self.tolerance)
         check_option("loss", self.loss, LOSSES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
@@ -112,9 +118,9 @@ class SynC(SharedFitClassifier):
         @cache
         def solve(lam: float, loss: str) -> NumPyArray:
             if loss == "structured":
-                W = fit_structured(rows, own, own @ convert_like(distances, own), lam)
+                W = fit_structured(rows, own, own @ convert_like(distances, own), lam, self.tolerance)
             else:
-                W, _ = minimise_ridge(rows, squared_hinge(2 * own - 1), len(phantoms), lam, 1.0, intercept=False)
+                W = fit_one_vs_other(rows, 2 * own - 1, lam, self.tolerance)
             return W.T.astype(np.float64)
 
         def finish(model: Self) -> None:
@@ -147,18 +153,63 @@ def squared_hinge(signs: Array) -> Loss:
     return loss
 
 
-def fit_structured(rows: Rows, own: Array, margins: Array, lam: float) -> NumPyArray:
-    """(d, C) classifiers under the structured loss, with as little smoothing as `CLOSE` asks for."""
-    W = None
-    for smoothing in SMOOTHING:
-        loss, C = smoothed_structured_loss(own, margins, smoothing), own.shape[1]
-        W = minimise_ridge(rows, loss, C, lam, 1 / C, intercept=False, start=W)[0]
-        F = rows.rotated @ convert_like(rows.basis.T @ W, rows.rotated)
-        exact = structured_loss(F, own, margins)
-        if loss(F)[0] - exact < CLOSE * (exact + 0.5 * lam * float((W * W).sum())):
+def fit_one_vs_other(rows: Rows, signs: Array, lam: float, tolerance: float) -> NumPyArray:
+    """(d, C) classifiers under the one-versus-other loss, proven to be within the tolerance where rounding allows."""
+    loss, W, stop = squared_hinge(signs), None, GRADIENTS[0]
+    for _ in range(ROUNDS_EACH):
+        W = minimise_ridge(rows, loss, signs.shape[1], lam, 1.0, intercept=False, start=W, tolerance=stop)[0]
+        value, slope = loss(outputs(rows, W))
+        total, gap = value + 0.5 * lam * square_sum(W), gradient_gap(rows, slope, W, lam)
+        if gap <= tolerance * total:  # the loss is smooth: the slopes are dual variables without a gap of their own
             break
+        stop = max(0.1 * stop, GRADIENTS[1])
     assert W is not None
     return W
+
+
+def fit_structured(rows: Rows, own: Array, margins: Array, lam: float, tolerance: float) -> NumPyArray:
+    """(d, C) classifiers under the structured loss, proven to be within the tolerance where rounding allows.
+
+    The softmax of a smoothed maximum is a feasible point of the dual. Its gap has two parts: what smoothing adds, and
+    ‖gradient‖²/2λ. L-BFGS goes on while the second is the larger one; then there is less smoothing.
+    """
+    W, C, smoothing, here, stop = None, own.shape[1], FIRST_SMOOTHING, 0, GRADIENTS[0]
+    for _ in range(ROUNDS):
+        loss, here = smoothed_structured_loss(own, margins, smoothing), here + 1
+        W = minimise_ridge(rows, loss, C, lam, 1 / C, intercept=False, start=W, tolerance=stop)[0]
+        F = outputs(rows, W)
+        _, slope = loss(F)
+        total = structured_loss(F, own, margins) + 0.5 * lam * square_sum(W)
+        rest, blur = gradient_gap(rows, slope, W, lam), smoothing_gap(F + margins, smoothing)
+        if rest + blur <= tolerance * total:
+            break
+        if rest <= max(blur, 0.5 * tolerance * total) or here == ROUNDS_EACH:
+            smoothing, here = SHRINK * smoothing, 0
+        else:
+            stop = max(0.1 * stop, GRADIENTS[1])
+    assert W is not None
+    return W
+
+
+def outputs(rows: Rows, W: NumPyArray) -> Array:
+    return rows.rotated @ convert_like(rows.basis.T @ W, rows.rotated)
+
+
+def square_sum(A: NumPyArray) -> float:
+    return float(np.vdot(A.astype(np.float64), A.astype(np.float64)))
+
+
+def gradient_gap(rows: Rows, slope: Array, W: NumPyArray, lam: float) -> float:
+    """‖gradient‖²/2λ of loss(XW) + λ/2 ‖W‖²: how far a strongly convex objective is above its minimum, at most."""
+    gradient = to_numpy(rows.rotated.T @ slope).astype(np.float64) + lam * (rows.basis.T @ W)
+    return square_sum(gradient) / (2 * lam)
+
+
+def smoothing_gap(raised: Array, smoothing: float) -> float:
+    """The mean over rows (n, C) of their maximum less their mean under the softmax of raised/smoothing."""
+    xp = namespace(raised)
+    mean = xp.sum(softmax(raised / smoothing) * raised, axis=1)
+    return float(xp.mean(xp.max(raised, axis=1) - mean, dtype=xp.float64))
 
 
 def structured_loss(F: Array, own: Array, margins: Array) -> float:

@@ -33,7 +33,8 @@ def paper(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="A method, or [b]baselines[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. Default: all.",
+            help="A method, or [b]baselines[/b], [b]printed[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. "
+            "Default: all.",
             autocompletion=_options.complete_methods,
         ),
     ] = None,
@@ -101,7 +102,7 @@ def paper(
     from zskl.paper import claims
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
-    from zskl.paper.tables import write_paper
+    from zskl.paper.pages import PAPER_PAGE, write_paper
 
     _arrays.check_device(device)
     names = {
@@ -123,7 +124,7 @@ def paper(
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
     files, verdicts = write_paper(course.results, parts, out, docs, readme)
-    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: results.md, tables/, figures/")
+    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: {PAPER_PAGE}.html, results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
     for claim, *numbers in claims.count_verdicts(verdicts):
         words = zip(numbers, (claims.YES, claims.NO, claims.UNDECIDED), strict=True)

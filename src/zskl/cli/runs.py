@@ -78,8 +78,8 @@ def run(
     scoring: Annotated[
         str | None,
         typer.Option(
-            metavar="zsl|gzsl|both",
-            help="What --tune chooses by. Default: both with --calibrate, otherwise zsl.",
+            metavar="zsl|gzsl|both|each",
+            help="What --tune chooses by; each: also by raw H. Default: both with --calibrate, otherwise zsl.",
             rich_help_panel=_options.MORE,
         ),
     ] = None,

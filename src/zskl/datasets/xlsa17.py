@@ -58,6 +58,9 @@ BENCHMARKS = {
     "APY": "Pascal and Yahoo objects, 32 classes, 64 attributes (xlsa17)",
 }
 DEFAULT_FEATURES = "res101"  # the ResNet-101 features, which published figures were measured on
+PACKAGE_ROWS = {"AWA1": 30475, "AWA2": 37322, "SUN": 14340, "CUB": 11788, "APY": 15339}
+PACKAGE_COLUMNS, PACKAGE_NORMS = 2048, (20.0, 50.0)  # mean length of rows: of pooled activations of such a network
+SAMPLED = 1000  # rows whose lengths are looked at
 SEED = 0  # of the folds; fixed, so that every user gets the same
 DEPTH = 3  # how many nested folders may form a class name: SUN has church/indoor for church_indoor
 LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
@@ -382,6 +385,17 @@ def _split_names(field: str, text: str) -> list[str]:
 
 def _is_feature_file(file: Path, name: str) -> bool:
     return file.suffix.lower() == ".mat" and file.stem.lower() == name.removesuffix(".mat").lower()
+
+
+def has_published_features(data: Dataset) -> bool | None:
+    """Whether features named as the published ones have the shape and norms of the package; None under another name."""
+    if data.features != DEFAULT_FEATURES:
+        return None
+    if data.X.shape != (PACKAGE_ROWS.get(data.name), PACKAGE_COLUMNS):
+        return False
+    some = np.asarray(data.X[:: max(1, len(data.X) // SAMPLED)], np.float64)
+    low, high = PACKAGE_NORMS
+    return bool(some.min() >= 0 and low <= np.linalg.norm(some, axis=1).mean() <= high)
 
 
 def choose_features(folder: Path, name: str | None = None) -> Path:

@@ -95,8 +95,9 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         Rows in a batch, and passes over the rows. A short last batch is left out.
     learning_rate : float, default=3e-4
         Step size of RMSprop.
-    schedule : {"constant", "exponential", "inverse-time"}, default="constant"
-        How the step size falls with the step t: not at all, as e^(−decay·t), or as 1 / (1 + decay·t).
+    schedule : {"constant", "exponential", "inverse-time", "inverse-epochs"}, default="constant"
+        How the step size falls with the step t: not at all, as e^(−decay·t), as 1 / (1 + decay·t), or as 1 / (1 + t/T)
+        with T steps in an epoch.
     decay : float, default=3e-4
         How fast it falls.
     smoothing, epsilon : float, default=0.99 and 1e-6

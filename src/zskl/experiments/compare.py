@@ -53,12 +53,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss."""
+    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss.
+
+    `absent` stands in texts where there is no figure.
+    """
 
     labels: tuple[str, ...]
     figures: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    absent: str = ""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -164,7 +168,8 @@ def _mode_label(record: Record) -> str:
     calibrated, tuned = record.gzsl_calibrated is not None, record.tune.scoring
     if tuned:
         plain = " without constant" if tuned == "zsl" and not calibrated else ""
-        return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}{plain}"
+        several = {"both": "zsl and gzsl", "each": "zsl, gzsl and H"}
+        return f"folds, {several.get(tuned, tuned)}{plain}"
     return "folds, constant only" if calibrated else "defaults"
 
 
@@ -377,6 +382,9 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "§": r"\S{}",
+    "–": "--",
     "↓": r"$\downarrow$",
     "‖": r"$\|$",
     "ᵀ": r"$^\top$",
@@ -405,14 +413,16 @@ def format_cell(figure: Figure | None, between: str = "±") -> str:
     return f"{text(figure.mean)}{spread}{figure.mark}"
 
 
-def _table_cells(table: Comparison, escape: Callable[[str], str], bold: str) -> list[list[str]]:
+def table_cells(table: Comparison, escape: Callable[[str], str], bold: str) -> list[list[str]]:
     """The head and the rows; seeds have a column where any row has them."""
     count = ["seeds"] if any(row.seeds is not None for row in table.rows) else []
     lines = [[escape(name) for name in (*table.labels, *count, *table.figures)]]
     for row in table.rows:
         figures = [row.figures.get(name) for name in table.figures]
         formats = [bold if one is not None and one.best else "%s" for one in figures]
-        texts = [form % escape(format_cell(one, " ± ")) for form, one in zip(formats, figures, strict=True)]
+        texts = [
+            form % escape(format_cell(one, " ± ") or table.absent) for form, one in zip(formats, figures, strict=True)
+        ]
         labels = [escape(row.labels[name]) for name in table.labels]
         lines.append([*labels, *(format_seeds(row) for _ in count), *texts])
     return lines
@@ -423,7 +433,7 @@ def format_seeds(row: Row) -> str:
 
 
 def to_markdown(table: Comparison) -> str:
-    head, *body = _table_cells(table, lambda text: text.replace("\\", "\\\\").replace("|", "\\|"), "**%s**")
+    head, *body = table_cells(table, lambda text: text.replace("\\", "\\\\").replace("|", "\\|"), "**%s**")
     rule = ["---"] * len(table.labels) + ["---:"] * (len(head) - len(table.labels))
     return "".join("| " + " | ".join(line) + " |\n" for line in (head, rule, *body))
 
@@ -445,7 +455,7 @@ def to_csv(table: Comparison) -> str:
 
 def to_latex(table: Comparison) -> str:
     """A tabular that needs no package."""
-    cells = _table_cells(table, lambda text: _SPECIAL.sub(lambda found: _LATEX[found[0]], text), r"\textbf{%s}")
+    cells = table_cells(table, lambda text: _SPECIAL.sub(lambda found: _LATEX[found[0]], text), r"\textbf{%s}")
     columns = "l" * len(table.labels) + "r" * (len(cells[0]) - len(table.labels))
     head, *body = (" & ".join(line) + " \\\\\n" for line in cells)
     return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{''.join(body)}\\hline\n\\end{{tabular}}\n"

@@ -180,13 +180,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Choices:
-    """By zero-shot accuracy and by H at the best constant, as far as these were asked for."""
+    """By zero-shot accuracy, by H at the best constant, and by H without one, as far as these were asked for."""
 
     zsl: Choice | None = None
     gzsl: Choice | None = None
+    harmonic: Choice | None = None
 
     def items(self) -> tuple[tuple[str, Choice], ...]:
-        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl))
+        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl), ("harmonic", self.harmonic))
         return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
 
 
@@ -230,6 +231,7 @@ class Tuning:
     table: TriedSettings | None = None
     diverged: tuple[DivergedSetting, ...] = ()
     choices: Choices = field(default_factory=Choices)
+    seed: int | None = None  # whose search it was, where another seed was only trained with what it chose
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,8 @@ class Record:
         The name of the dataset, as `zskl run` takes it.
     features, fingerprint, features_digest : str, default=""
         Name of the feature file, and what tells versions of the data apart.
+    published_features : bool, optional
+        Of features that are named as the published ones: whether their shape and norms are those of the package.
     method : str
         The name of the method.
     seed : int
@@ -300,6 +304,9 @@ class Record:
         The constant that was chosen on the folds.
     gzsl_calibrated : Generalised, optional
         The result of the generalised protocol with that constant.
+    gzsl_own : Generalised, optional
+        The result without calibration of the setting that was chosen by H itself. `gzsl` is that of the setting which
+        was chosen by zero-shot accuracy.
     taught : tuple of TaughtResults, optional
         Results after examples of the unseen classes, for each number of them.
     adapted : tuple of AdaptedResults, optional
@@ -344,6 +351,7 @@ class Record:
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
+    published_features: bool | None = None
     method: str
     seed: int
     random_state: int | None = None
@@ -354,6 +362,7 @@ class Record:
     gzsl: Generalised
     calibration: float | None = None
     gzsl_calibrated: Generalised | None = None
+    gzsl_own: Generalised | None = None
     taught: tuple[TaughtResults, ...] | None = None
     adapted: tuple[AdaptedResults, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
@@ -367,6 +376,11 @@ class Record:
     class_rows: ClassRows | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     finished: str = ""
+
+    @property
+    def plain_gzsl(self) -> Generalised:
+        """The result without calibration: of the setting that was chosen by H itself, where one was."""
+        return self.gzsl_own or self.gzsl
 
     @property
     def device(self) -> str:
@@ -437,7 +451,7 @@ def upgrade_record_line(line: object) -> Mapping[str, Any]:
 
 
 def plain_figures(record: Record) -> list[tuple[str, str]]:
-    plain, calibrated = record.gzsl, record.gzsl_calibrated
+    plain, calibrated = record.plain_gzsl, record.gzsl_calibrated
     found = [("zero-shot", record.zsl.accuracy), ("unseen", plain.unseen), ("seen", plain.seen), ("H", plain.harmonic)]
     found += [] if calibrated is None else [("calibrated H", calibrated.harmonic)]
     return [(name, format_percent(value)) for name, value in found if value is not None]

@@ -84,7 +84,7 @@ def plan_units(
         unlabelled = options.unlabelled if name in adapted else ()
         tune = options.tune and name not in untuned
         scoring = options.scoring if tune or not untuned else None
-        calibrate = options.calibrate or (options.tune and not tune and options.scoring in ("gzsl", "both"))
+        calibrate = options.calibrate or (options.tune and not tune and options.scoring not in (None, "zsl"))
         mine = useful_seeds(name, seeds, shots)
         found += [
             Unit(name, seed, options.settings, options.device, tune, calibrate, scoring, shots, unlabelled)

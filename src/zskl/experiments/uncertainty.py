@@ -1,7 +1,7 @@
 """Figures of records with intervals, and paired differences between methods, from the answers in records.
 
-Every draw takes the same classes and rows for all records of the same data. With several seeds the figure of a draw is
-the mean of theirs, as the figure of a table is.
+Every draw takes the same classes and rows for all records of the same data. With several seeds a draw also takes as
+many of them, with replacement, and its figure is their mean. Methods with as many seeds get the same draws of seeds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -23,19 +23,22 @@ from zskl.metrics import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
 
 Read: TypeAlias = Callable[[Record], float | None]
+OTHER_H = "H, zero-shot setting"  # of the setting that was chosen by zero-shot accuracy
 FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
     "zero-shot": lambda record: record.zsl.accuracy,
-    "unseen": lambda record: record.gzsl.unseen,
-    "seen": lambda record: record.gzsl.seen,
-    "H": lambda record: record.gzsl.harmonic,
+    "unseen": lambda record: record.plain_gzsl.unseen,
+    "seen": lambda record: record.plain_gzsl.seen,
+    "H": lambda record: record.plain_gzsl.harmonic,
+    OTHER_H: lambda record: record.gzsl.harmonic if record.gzsl_own else None,
     "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
-    "area": lambda record: record.gzsl.ausuc,
+    "area": lambda record: record.plain_gzsl.ausuc,
 }
 EVIDENCE_FIGURES = ("zero-shot", "H", "calibrated H")  # of models that were given examples or unlabelled rows
 DECLINED = "†"  # marks a figure of a model that did not adapt
 ROUNDING = 1e-3  # points: draws are in single precision
 FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
 SIDES = ("unseen", "seen")
+ENOUGH = 5  # seeds: with fewer, how far seeds differ is hardly known
 KEPT = 256  # records whose draws are remembered
 AT_ONCE = 2**24  # entries of the outcomes that are drawn together
 DRAWS, FEWEST = 10_000, 1_000
@@ -72,11 +75,15 @@ def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of two methods, in points, with the ends of its 95 % interval; `decided` if that interval excludes 0."""
+    """Of two methods, in points, with the ends of its 95 % interval; `decided` if that interval excludes 0.
+
+    `p` is how often a difference would be as far on one side of 0 by chance, of both sides: its two-sided p-value.
+    """
 
     mean: float
     low: float
     high: float
+    p: float = 1.0
 
     @property
     def decided(self) -> bool:
@@ -124,7 +131,8 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record], column: str) ->
     if one is None or other is None:
         return None
     mean = np.mean([value for _, value in mine]) - np.mean([value for _, value in yours])
-    return Difference(100 * float(mean), *bootstrap_interval(100 * (one - other)))
+    apart = 100 * (one - other)
+    return Difference(100 * float(mean), *bootstrap_interval(apart), two_sided_p(apart))
 
 
 def leaders(groups: Mapping[str, Sequence[Record]], column: str, most: bool = True) -> Leaders:
@@ -278,20 +286,23 @@ def prepare_draws(records: Iterable[Record]) -> None:
 
 
 def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
-    """The mean over records in each draw; None where one of them has no answers, or nothing is given."""
+    """The mean over the seeds of each draw; None where a record has no answers, or nothing is given."""
     prepare_draws(records)
     cases = [_record_case(record) for record in records]
     found = [_FOUND[case].get(column) for case in cases if case is not None]
     if not found or len(found) < len(records) or any(one is None for one in found):
         return None
-    mean: NDArray[np.float64] = np.mean([one for one in found if one is not None], axis=0, dtype=np.float64)
+    draws = np.stack([one for one in found if one is not None], axis=1).astype(np.float64)  # (draws, seeds)
+    mean: NDArray[np.float64] = np.einsum("bs,bs->b", seed_counts(*draws.shape), draws) / draws.shape[1]
     return mean
 
 
 def _record_case(record: Record) -> _Case | None:
     if record.class_rows is None:
         return None
-    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.gzsl}
+    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.plain_gzsl}
+    if record.gzsl_own is not None:
+        parts[OTHER_H] = record.gzsl
     if record.gzsl_calibrated is not None:
         parts["calibrated H"] = record.gzsl_calibrated
     parts |= evidence_results(record)
@@ -401,6 +412,31 @@ def _draw_bootstrap_block(sizes: NDArray[np.int64], draws: int, rng: np.random.G
         begins += rng.integers(size, size=len(begins), dtype=np.int32)
         mine = np.bincount(begins, minlength=draws * size).reshape(draws, size)
         found[:, last[c] - size : last[c]] = mine
+    return found
+
+
+@cache
+def seed_counts(draws: int, seeds: int) -> NDArray[np.int64]:
+    """How often each draw takes each of the seeds (draws, seeds): as many as there are, with replacement."""
+    drawn = make_generator(len(SIDES), seeds).integers(seeds, size=(draws, seeds))
+    counts: NDArray[np.int64] = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1)
+    return counts
+
+
+def two_sided_p(figures: ArrayLike) -> float:
+    """Twice the share of draws at 0 or beyond it, on the side with fewer; never 0, since draws are a sample."""
+    values = np.asarray(figures, np.float64)
+    beyond = min(int((values <= ROUNDING).sum()), int((values >= -ROUNDING).sum()))
+    return min(1.0, 2 * (1 + beyond) / (1 + len(values)))
+
+
+def adjust_holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: p-values that may be held against 0.05 although there are so many of them."""
+    found = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        found[place] = largest
     return found
 
 

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from zskl import methods, metrics, protocols, selection
 from zskl._arrays import to_numpy
 from zskl._validation import check_count, check_option
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, xlsa17
 from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -26,10 +27,11 @@ from zskl.experiments.run_folder import package_versions, to_plain_json, unit_ke
 from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
 from zskl.selection import Choice, Fold, Search
 from zskl.selection.class_folds import check_seen
-from zskl.selection.search_results import SCORINGS
+from zskl.selection.search_results import CRITERIA, RAW, SCORINGS
 from zskl.training.solver import Progress
 
 log = logging.getLogger(__name__)
+CHOSEN_BY = {"both": SCORINGS, "each": CRITERIA}  # several choices from one search
 GRAM = 10  # rows and columns of WᵀW
 POINTS = 200  # of a course of training, and of a seen–unseen curve
 NEAREST = 3  # attributes of a class
@@ -45,12 +47,14 @@ class Unit:
     tune        choose settings on folds of the training rows, from the method's default grid; `settings` stay fixed.
                 The default setting is compared with them, and wins unless another is better beyond the spread of folds
     calibrate   choose the calibration constant and the temperatures on the folds
-    scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant) or "both", which chooses twice from one
-                search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, otherwise "zsl"
+    scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant), "both", which chooses twice from one
+                search, or "each", which also chooses for H without a constant; all but "zsl" calibrate too. Default:
+                "both" with `calibrate`, otherwise "zsl"
     shots       also score the model after so many examples of each unseen class, drawn by the seed; several numbers
     unlabelled  also score it after adaptation to unlabelled test rows: "unseen", "all", or both
     fixed_grid  for a protocol that must not change with our defaults: the one grid to search. The default setting is
                 then not added, and the highest mean wins
+    chosen      what another seed chose: its settings and constants are taken over, and nothing is searched
     """
 
     method: str
@@ -63,6 +67,7 @@ class Unit:
     shots: Sequence[int] = ()
     unlabelled: Sequence[str] = ()
     fixed_grid: Mapping[str, Sequence[Any]] | None = None
+    chosen: record.Tuning | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shots", tuple(sorted({check_count("shots", number) for number in self.shots})))
@@ -80,7 +85,7 @@ class Unit:
                 )
             return
         scoring = self.scoring or ("both" if self.calibrate else "zsl")
-        check_option("scoring", scoring, (*SCORINGS, "both"))
+        check_option("scoring", scoring, (*SCORINGS, *CHOSEN_BY))
         object.__setattr__(self, "scoring", scoring)
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
@@ -125,8 +130,14 @@ class Unit:
                 **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
+                **({"chosen": self._chosen_settings} if self.chosen else {}),
             }
         )
+
+    @property
+    def _chosen_settings(self) -> dict[str, Any]:
+        assert self.chosen is not None
+        return {scoring: [dict(one.setting), one.calibration] for scoring, one in self.chosen.choices.items()}
 
     @property
     def name(self) -> str:
@@ -142,20 +153,20 @@ class Unit:
         state = unit_seed(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
-        model, calibrated, tuning = _fit_models(self, estimator, data, report, engine, clock)
+        model, calibrated, own, tuning = _fit_models(self, estimator, data, report, engine, clock)
         zsl, gzsl, gzsl_calibrated, _ = evaluate_unit(model, calibrated, data)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
         taught = [record.TaughtResults(k, *evaluate_unit(model, calibrated, data, k, self.seed)) for k in self.shots]
         after = {rows: evaluate_unit(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
         adapted = [record.AdaptedResults(rows, *results[:3]) for rows, results in after.items()]
         summary = summarise_model(model, data)
-        counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
         clock.lap("evaluate")
         times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
         log.info("%s %s: %s", data.name, self.name, times)
         return Record(
             key=self.key(data),
             **data_identity(data),
+            published_features=xlsa17.has_published_features(data),
             method=self.method,
             seed=self.seed,
             random_state=state,
@@ -166,13 +177,14 @@ class Unit:
             gzsl=gzsl,
             calibration=None if calibrated is None else float(calibrated.calibration_),
             gzsl_calibrated=gzsl_calibrated,
+            gzsl_own=None if own is None else evaluate_generalised(prepare_model(own, data), data, None),
             taught=tuple(taught) or None,
             adapted=tuple(adapted) or None,
             probabilities=probabilities,
             **summary,
             seconds=record.Seconds(**clock.seconds),
             rows={name: len(part) for name, part in data.parts.items()},
-            class_rows=record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts)),
+            class_rows=pack_class_rows(data),
             versions=package_versions(),
             finished=utc_now(),
         )
@@ -214,8 +226,8 @@ class Clock:
 
 def _fit_models(
     unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
-) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, record.Tuning]:
-    """The model of the plain figures, that of the calibrated figures (if asked for), and how they were chosen."""
+) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, ZeroShotClassifier | None, record.Tuning]:
+    """The models of the plain figures, of the calibrated ones and of H (as asked for), and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
@@ -232,11 +244,15 @@ def _fit_models(
         estimator.fit(X, y, table, callback=report_fit)
         clock.lap("fit")
         if not unit.calibrate:
-            return estimator, None, record.Tuning()
+            return estimator, None, None, record.Tuning()
         selection.calibrate(estimator, X, y, table, selection.folds(data), engine, few_shot=few_shot)
         clock.lap("calibrate")
-        return estimator, estimator, record.Tuning()
+        return estimator, estimator, None, record.Tuning()
 
+    if unit.chosen is not None:
+        models = _fit_chosen(unit.chosen, estimator, X, y, table, report_fit)
+        clock.lap("fit")
+        return models["zsl"], models.get("gzsl"), models.get(RAW), unit.chosen
     folds = _choose_folds(unit, data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
@@ -249,9 +265,9 @@ def _fit_models(
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")
     refits: dict[int, ZeroShotClassifier] = {}  # place → model: one fit where both scorings take the same setting
-    models: dict[str, ZeroShotClassifier] = {}
+    models = {}
     choices: dict[str, Choice] = {}
-    for scoring in SCORINGS if unit.scoring == "both" else (str(unit.scoring),):
+    for scoring in CHOSEN_BY.get(str(unit.scoring), (str(unit.scoring),)):
         choices[scoring] = search.pick(scoring)
         # The best may diverge on all rows: then its own next best is taken.
         if choices[scoring].place not in refits:
@@ -261,8 +277,25 @@ def _fit_models(
             refits[choices[scoring].place] = fitted
         models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")
-    plain, calibrated = next(iter(models.values())), list(models.values())[-1]
-    return plain, calibrated if unit.calibrate else None, _describe_tuning(unit, search, choices)
+    plain = next(iter(models.values()))
+    calibrated = models.get("gzsl", plain) if unit.calibrate else None
+    return plain, calibrated, models.get(RAW), _describe_tuning(unit, search, choices)
+
+
+def _fit_chosen(
+    chosen: record.Tuning, estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, callback: Any
+) -> dict[str, ZeroShotClassifier]:
+    """By what each was chosen: one model for each setting, with the constant of its choice."""
+    fitted: dict[str, ZeroShotClassifier] = {}
+    models = {}
+    for scoring, choice in chosen.choices.items():
+        place = repr(sorted(choice.setting.items()))
+        if place not in fitted:
+            model = clone(estimator).set_params(**choice.setting)
+            fitted[place] = model.fit(X, y, table, callback=callback)
+            model.calibration_ = float(choice.calibration or 0.0)
+        models[scoring] = fitted[place]
+    return models
 
 
 def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
@@ -297,7 +330,7 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
         extended=search.extended,
         table=tried_settings(search),
         diverged=tuple(record.DivergedSetting(*one) for one in diverged),
-        choices=record.Choices(chosen.get("zsl"), chosen.get("gzsl")),
+        choices=record.Choices(*(chosen.get(scoring) for scoring in CRITERIA)),
     )
 
 
@@ -370,6 +403,11 @@ def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) 
         return record.Answers(unseen, seen, examples=examples)
     found = record.gap_levels(scored.gaps, scored.right)
     return record.Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
+
+
+def pack_class_rows(data: Dataset) -> record.ClassRows:
+    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
+    return record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts))
 
 
 def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:

@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from zskl import _files, engines, methods, protocols, selection
 from zskl._arrays import convert_like, runs_on_gpu, to_numpy
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, xlsa17
 from zskl.engines import Engine
 from zskl.estimators import kernel_classifier
 from zskl.experiments import run_folder, sweep, unit
@@ -49,6 +49,8 @@ def read_times(*folders: Path) -> list[dict[str, Any]]:
         found |= {json.dumps(entry, sort_keys=True): entry for entry in entries}
     return sorted(found.values(), key=lambda entry: str(entry["finished"]))
 
+
+Tested: TypeAlias = tuple[float | None, str | None]  # accuracy and packed answers; None where training diverged
 
 # Sensitivity: accuracy while one setting varies and the others stay where validation put them
 
@@ -85,6 +87,7 @@ class _CurveUnit:
     def _stamp(self, data: Dataset, state: int, clock: unit.Clock) -> dict[str, Any]:
         return {
             **unit.data_identity(data),
+            "published_features": xlsa17.has_published_features(data),
             "key": self.key(data),
             "method": self.method,
             "seed": self.seed,
@@ -134,39 +137,49 @@ class SensitivityUnit(_CurveUnit):
         tested = _evaluate_settings(estimator, search.settings, data, engine)
         clock.lap("test")
         curves = {name: self._curve(name, values, search, tested) for name, values in self.values.items()}
-        return SensitivityRecord(**self._stamp(data, state, clock), curves=curves)
+        stamp = self._stamp(data, state, clock)
+        return SensitivityRecord(**stamp, curves=curves, class_rows=unit.pack_class_rows(data))
 
     def _curve(
-        self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
+        self, name: str, values: Sequence[float], search: Search, tested: Sequence[Tested]
     ) -> results.SettingCurve:
         at = [search.settings.index({**self.setting, name: value}) for value in values]
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
-        return results.SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
+        accuracies, answers = zip(*(tested[number] for number in at), strict=True)
+        return results.SettingCurve(tuple(values), tuple(folds), accuracies, answers if any(answers) else None)
 
 
 def _evaluate_settings(
     estimator: Any, settings: Sequence[Mapping[str, Any]], data: Dataset, engine: Engine | None
-) -> list[float | None]:
-    """Zero-shot accuracy on test rows of each setting fitted on all training rows; None where it diverged."""
+) -> list[Tested]:
+    """Zero-shot accuracy on test rows of each setting fitted on all training rows, and which rows are right."""
     rows = data.parts["trainval"]
     if runs_on_gpu(data.X, estimator.device):
         fitted = kernel_classifier.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
-        return [None if one.diverged_ is not None else protocols.zsl(one, data).accuracy for one in fitted]
+        return [_evaluate_fitted(one, data) for one in fitted]
     found = sorted(
         engines.each(_evaluate_one_setting, list(settings), (estimator, data), engine), key=lambda pair: pair[0]
     )
-    return [accuracy for _, accuracy in found]
+    return [tested for _, tested in found]
 
 
-def _evaluate_one_setting(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> float | None:
+def _evaluate_one_setting(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> Tested:
     estimator, data = shared
     rows = data.parts["trainval"]
     try:
         fitted = kernel_classifier.fit_stack(estimator, [setting], data.X[rows], data.y[rows], data.signatures)[0]
     except DivergenceError:
-        return None
-    return None if fitted.diverged_ is not None else protocols.zsl(fitted, data).accuracy
+        return None, None
+    return _evaluate_fitted(fitted, data)
+
+
+def _evaluate_fitted(model: Any, data: Dataset) -> Tested:
+    if model.diverged_ is not None:
+        return None, None
+    prepared = protocols.prepare_model(model, data)
+    result = protocols.score_zero_shot(prepared, data)
+    return result.accuracy, unit.pack_result_answers(result, prepared, data).compact().unseen
 
 
 # Convergence: training against validation rows, then all training against test rows
@@ -407,7 +420,9 @@ def _plan_problems(
 
 
 def make_unit(method: str, seed: int, device: str | None) -> Unit:
-    return Unit(method, seed, {}, device, tune=True, calibrate=True, fixed_grid=results.published_grid(method))
+    return Unit(
+        method, seed, {}, device, tune=True, calibrate=True, scoring="each", fixed_grid=results.published_grid(method)
+    )
 
 
 def _evaluation_units(

@@ -10,19 +10,23 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from zskl import methods
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, xlsa17
 from zskl.estimators.base import STANDARDIZED
 from zskl.experiments import compare, record, run_folder, uncertainty
 from zskl.experiments.compare import Comparison
 from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
+from zskl.experiments.unit import CHOSEN_BY
 from zskl.methods import split_grid, use_default_batches
 from zskl.plots._base import Drawing
+from zskl.selection.search_results import RAW
 
+NOT_OWN = "‡"  # marks figures of a setting that was not chosen for them
 PUBLISHED_FEATURES = "res101"  # what all published figures were measured on
 DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
 BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
+CHOSEN_FOR = {"zero-shot": "zsl", "H": RAW, "calibrated H": "gzsl"}  # figure → what its setting is chosen by
 KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort", "gaussian", "gaussian-ort")
 
 # Methods: which of them each part of the evaluation is about, in the order of the tables
@@ -30,21 +34,33 @@ KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort
 
 AFTER_ESZSL = BASELINES.index("eszsl") + 1  # the place of ESZSL with targets as published
 PAPER_BASELINES = (*BASELINES[:AFTER_ESZSL], "eszsl-signs", *BASELINES[AFTER_ESZSL:])
-LATER_BASELINES = ("exem", "cnzsl")
+LATER_BASELINES = ("exem", "gfzsl", "cnzsl")
 ALL_BASELINES = (*PAPER_BASELINES, *LATER_BASELINES)
+PRINTED = (*(f"{name}-printed" for name in KERNELS), "gaussian-ort-eq8")  # the paper's algorithm as its text has it
 OURS = ("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
-ALL = (*ALL_BASELINES, *KERNELS, *OURS)
+ALL = (*ALL_BASELINES, *PRINTED, *KERNELS, *OURS)
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "the paper's baselines": PAPER_BASELINES,
     "later baselines": LATER_BASELINES,
-    "the paper's kernels": KERNELS,
+    "the paper's kernels, as printed": PRINTED,
+    "the paper's kernels, improved": KERNELS,
     "ours": OURS,
 }
-GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": ALL_BASELINES, "kernels": KERNELS, "ours": OURS}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "baselines": ALL_BASELINES,
+    "printed": PRINTED,
+    "kernels": KERNELS,
+    "ours": OURS,
+}
 LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
-ON_CPU = {*PAPER_BASELINES, "exem", "class-means"} - LARGE  # whatever the device
-PAIRS = (("gaussian", "gaussian-ort"), ("cauchy", "cauchy-ort"))  # without and with incoherence
+ON_CPU = {*PAPER_BASELINES, "exem", "gfzsl", "class-means"} - LARGE  # whatever the device
+PAIRS = (  # without and with incoherence
+    *((f"{kernel}-printed", f"{kernel}-ort-printed") for kernel in ("gaussian", "cauchy")),
+    *((kernel, f"{kernel}-ort") for kernel in ("gaussian", "cauchy")),
+)
 SLOWEST = (  # first, so that no process is left alone with a long one at the end
+    *(f"polynomial-{degree}-printed" for degree in (6, 4, 2)),
+    *PRINTED[3:],
     *("means-softmax", "polynomial-6", "polynomial-4", "polynomial-2", "gaussian-softmax", "cauchy-softmax"),
     *("gaussian-ort", "cauchy-ort", "gaussian", "cauchy", "sse", "dap", "cmt", "cmt-star", "latem", "iap", "sync"),
     *("cnzsl", "ale", "sje", "devise", "conse"),
@@ -119,6 +135,7 @@ class _Curves:
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
+    published_features: bool | None = None
     method: str
     seed: int
     random_state: int | None = None
@@ -138,6 +155,7 @@ class SettingCurve:
     values: tuple[float, ...]
     validation: tuple[tuple[float, ...] | None, ...]  # on every fold; None where training diverged
     test: tuple[float | None, ...]
+    answers: tuple[str | None, ...] | None = None  # which test rows are right, packed; records of 0.2 have none
 
     def __post_init__(self) -> None:
         if not len(self.values) == len(self.validation) == len(self.test):
@@ -153,6 +171,20 @@ class SensitivityRecord(_Curves):
 
     part: str = "sensitivity"
     curves: Mapping[str, SettingCurve]
+    class_rows: record.ClassRows | None = None
+
+    def evaluation_at(self, name: str, value: float) -> Record | None:
+        """The test accuracy at a value of a curve as a record, for intervals; None where training diverged."""
+        curve = self.curves[name]
+        place = curve.values.index(value)
+        accuracy, answers = curve.test[place], None if curve.answers is None else curve.answers[place]
+        if accuracy is None:
+            return None
+        about = {one: getattr(self, one) for one in ("dataset", "features", "fingerprint", "method", "seed")}
+        kept = None if answers is None else record.Answers(answers)
+        zsl = record.ZeroShot(accuracy=accuracy, answers=kept)
+        rows = None if kept is None else self.class_rows
+        return Record(**about, zsl=zsl, gzsl=Generalised(), class_rows=rows)
 
     def chosen(self, name: str) -> float:
         value = self.setting[name]
@@ -199,17 +231,22 @@ SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes ar
 
 @dataclass(frozen=True)
 class Problem:
-    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it."""
+    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it.
+
+    `published`: features named as the published ones have their shape and norms. It is no part of what problems are
+    known by.
+    """
 
     dataset: str
     features: str = ""
     fingerprint: str = ""
     features_digest: str = ""
     missing: bool = False
+    published: bool | None = field(default=None, compare=False)
 
     @property
     def comparable(self) -> bool:
-        return self.features == PUBLISHED_FEATURES
+        return self.features == PUBLISHED_FEATURES and bool(self.published)
 
     @property
     def near(self) -> bool:
@@ -222,13 +259,16 @@ class Problem:
 
     @property
     def stem(self) -> str:
-        words = [self.dataset] if self.comparable or not self.features else [self.dataset, self.features]
+        words = [self.dataset] if self.features in ("", PUBLISHED_FEATURES) else [self.dataset, self.features]
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def problem_of(source: AnyRecord | Dataset) -> Problem:
-    name = source.name if isinstance(source, Dataset) else source.dataset
-    return Problem(name, source.features, source.fingerprint, source.features_digest)
+    if isinstance(source, Dataset):
+        name, published = source.name, xlsa17.has_published_features(source)
+    else:
+        name, published = source.dataset, source.published_features
+    return Problem(name, source.features, source.fingerprint, source.features_digest, published=published)
 
 
 @dataclass(frozen=True)
@@ -255,10 +295,14 @@ class Results:
     def measured(self) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if not problem.missing)
 
+    def names(self, problem: Problem) -> list[str]:
+        """The methods that were run on a problem."""
+        return [name for name in self.methods if (problem, name) in self.runs]
+
     @cached_property
     def _figures(self) -> Mapping[tuple[Problem, str], Mapping[str, Figure]]:
         uncertainty.prepare_draws([record for mine in self.runs.values() for record in mine])
-        return {place: uncertainty.figures(mine) for place, mine in self.runs.items()}
+        return {place: _mark_figures(uncertainty.figures(mine), mine) for place, mine in self.runs.items()}
 
     def figure(self, problem: Problem, method: str, column: str) -> Figure | None:
         """A column of `compare.FIGURES` in per cent, with its interval; None where it was not measured."""
@@ -277,6 +321,16 @@ class Results:
         found = [(name, figure) for name in methods if (figure := self.figure(problem, name, column)) is not None]
         return sorted(found, key=lambda pair: -pair[1].mean)
 
+    def validation_score(self, problem: Problem, column: str, method: str) -> float:
+        """The mean score on validation classes of the settings chosen for a figure; −∞ where none is known."""
+        scores = []
+        for one in self.runs[problem, method]:
+            choices = dict(one.tune.choices.items())
+            choice = choices.get(CHOSEN_FOR[column]) or choices.get("zsl")
+            known = ((choice and choice.figures) or {}).get(CHOSEN_FOR[column], ())
+            scores += [sum(known) / len(known)] if known else []
+        return sum(scores) / len(scores) if scores else float("-inf")
+
     def incoherence(self, problem: Problem, method: str) -> Figure | None:
         found = self.runs.get((problem, method), ())
         return mean_over_runs(record.incoherence for record in found if record.incoherence is not None)
@@ -290,6 +344,14 @@ class Results:
 def mean_over_runs(values: Iterable[float], digits: int = 1) -> Figure | None:
     seen = list(values)
     return compare.mean_over_seeds(seen, digits) if seen else None
+
+
+def _mark_figures(found: dict[str, Figure], mine: Sequence[Record]) -> dict[str, Figure]:
+    """Mark the figures without calibration of records that chose no setting for them."""
+    if all(one.gzsl_own is not None for one in mine):
+        return found
+    marked = {name: replace(found[name], mark=NOT_OWN) for name in ("unseen", "seen", "H", "area") if name in found}
+    return found | marked
 
 
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
@@ -342,6 +404,7 @@ def slim_record(record: Record) -> Record:
         zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=answers),
         gzsl=slim(record.gzsl),
         gzsl_calibrated=None if record.gzsl_calibrated is None else slim(record.gzsl_calibrated),
+        gzsl_own=None if record.gzsl_own is None else slim(record.gzsl_own),
         tune=replace(record.tune, table=None),
         probabilities=Probabilities(),
         attributes=None,
@@ -351,7 +414,7 @@ def slim_record(record: Record) -> Record:
 
 def recorded_problems(found: Iterable[AnyRecord], dataset: str, features: str | None = None) -> list[Problem]:
     wanted = None if features is None else features.lower().removesuffix(".mat")
-    problems = dict.fromkeys(map(problem_of, found))
+    problems = dict.fromkeys(sorted(map(problem_of, found), key=lambda one: one.published is None))
     mine = [one for one in problems if one.dataset.lower() == dataset.lower()]
     return [one for one in mine if wanted is None or one.features.lower() == wanted]
 
@@ -364,8 +427,8 @@ def select_records(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those tuned by both scorings. Others than the last of a seed, grid and setting are left out."""
-    tuned = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    """Of the runs those tuned for all figures. Others than the last of a seed, grid and setting are left out."""
+    tuned = [record for record in runs if record.tune.scoring in CHOSEN_BY and not record.settings]
     # Settings that had to be better than the default by more than the spread of folds are of another protocol.
     plain = [one for one in tuned if all(choice.against_default is None for _, choice in one.tune.choices.items())]
     others = list(curves)
@@ -375,7 +438,9 @@ def select_records(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sort_records(plain, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
+        _sort_records(
+            plain, problems, methods, seeds, lambda record: (record.tune.scoring, record.tune.grid, record.tune.bounds)
+        ),
         _sort_records(varied, problems, about["sensitivity"], seeds, lambda record: record.setting),
         _sort_records(watched, problems, about["convergence"], seeds, lambda record: record.setting),
         tuple(times),

@@ -1,31 +1,29 @@
-"""The tables of the evaluation, and the files that hold them: tables in three formats, figures, a page, the README."""
+"""The tables of the evaluation: those of each dataset, and those in the layout of the paper."""
 
 from __future__ import annotations
 
-import csv
 import json
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from zskl import _files
 from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Choice, Record
 from zskl.experiments.uncertainty import Figure
 from zskl.metrics import harmonic_mean
-from zskl.paper import claims, figures
-from zskl.paper.claims import UNTESTED, Verdict, count_verdicts
+from zskl.paper import figures
 from zskl.paper.results import (
+    ALL_BASELINES,
     BASELINES,
     DATASETS,
     FAMILIES,
     KERNELS,
+    NOT_OWN,
+    PAPER_BASELINES,
+    PRINTED,
     PUBLISHED_FEATURES,
     Output,
     Problem,
@@ -34,18 +32,18 @@ from zskl.paper.results import (
     mean_over_runs,
     needed_methods,
 )
-from zskl.report.sections import to_csv_text
 
 Columns: TypeAlias = dict[str, dict[str, Figure]]  # column → method → figure
 MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
-GENERAL = ("unseen", "seen", "H", "area")
+GENERAL = ("unseen", "seen", "H", uncertainty.OTHER_H, "area")
+PRINTED_FAMILIES = (family_of(BASELINES[0]), family_of(PRINTED[0]))  # with published figures beside them
 FAMILY = "family"
 ROUNDING = 0.05  # of a printed accuracy, at most
 LAST_DIGIT = 0.1  # of a printed H, which may have been cut off instead of rounded, as IAP's on SUN must have been
-PRINTED_NAMES = {"cmt-star": "CMT*", "eszsl-signs": "ESZSL", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"}
 MISPRINT, BELOW = "†", "↓"
+NOT_OWN_NOTE = f"{NOT_OWN} Of the setting chosen for zero-shot accuracy: the records know no other."
 NORM = "‖WᵀW − I‖²"
-PRINTED = f"published ({PUBLISHED_FEATURES})"
+PUBLISHED_COLUMN = f"published ({PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
 )
@@ -65,12 +63,12 @@ def zero_shot_tables(results: Results) -> Iterator[Output]:
 
 def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Comparison:
     """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
-    names = [name for name in methods if (problem, name) in results.runs]
+    names = [name for name in methods if name in results.names(problem)]
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
     theirs = {name: one for name in names if (one := published_figure("zsl", name, problem.dataset)) is not None}
     if problem.near and theirs:
-        columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
-        columns[f"{PRINTED} H"] = {
+        columns[f"{PUBLISHED_COLUMN} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
+        columns[f"{PUBLISHED_COLUMN} H"] = {
             name: figure for name in names if (figure := printed_harmonic(name, problem.dataset)) is not None
         }
         mine = columns[MAIN_FIGURES[0]]
@@ -79,7 +77,7 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
         below = f"{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
         none = "No method is below its published zero-shot accuracy."
         notes.insert(0, ("" if problem.comparable else ORIENTATION) + (below if low else none))
-        if any(figure.mark == MISPRINT for figure in columns[f"{PRINTED} H"].values()):
+        if any(figure.mark == MISPRINT for figure in columns[f"{PUBLISHED_COLUMN} H"].values()):
             notes.append(_misprint_note())
     return _family_table(results, problem, names, columns, notes)
 
@@ -91,8 +89,8 @@ def generalised_tables(results: Results) -> Iterator[Output]:
         columns, notes = _our_columns(results, problem, names, GENERAL)
         theirs = {name: found for name in names if (found := published_generalised(name, problem.dataset))}
         if problem.near and theirs:
-            columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
-            columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
+            columns[f"{PUBLISHED_COLUMN} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
+            columns[f"{PUBLISHED_COLUMN} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
             if not problem.comparable:
                 notes.insert(0, ORIENTATION)
         table = _family_table(results, problem, names, columns, notes)
@@ -123,6 +121,8 @@ def _our_columns(
         notes.append(f"No interval and nothing in bold: {whose} keep no answers; run them again.")
     if shared:
         notes.append(f"Nothing is in bold in {', '.join(shared)}: every method may be the best.")
+    if any(figure.mark == NOT_OWN for found in columns.values() for figure in found.values()):
+        notes.append(NOT_OWN_NOTE)
     return {name: found for name, found in columns.items() if found}, notes
 
 
@@ -158,7 +158,7 @@ def incoherence_tables(results: Results) -> list[Output]:
             columns[problem.name] = found
         if found and problem.near:
             theirs = {name: published_figure("incoherence", name, problem.dataset) for name in methods}
-            column = f"{problem.dataset} {PRINTED}"
+            column = f"{problem.dataset} {PUBLISHED_COLUMN}"
             columns[column] = {name: Figure(one) for name, one in theirs.items() if one is not None}
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
@@ -201,11 +201,7 @@ def read_published() -> dict[str, Any]:
 
 def published_figure(table: str, method: str, dataset: str) -> Any:
     """In per cent, or None: of "zsl" (Table 2) or "incoherence" (Table 4); of "gzsl" (Table 3) three by name."""
-    if method.startswith("polynomial-"):
-        name = f"Polynomial r={method.rpartition('-')[2]}"
-    else:
-        name = PRINTED_NAMES.get(method) or (method.upper() if method in BASELINES else method.capitalize())
-    return read_published()[table].get(name, {}).get("aPY" if dataset == "APY" else dataset)
+    return read_published()[table].get(paper_name(method), {}).get("aPY" if dataset == "APY" else dataset)
 
 
 def published_generalised(method: str, dataset: str) -> PublishedAccuracies | None:
@@ -220,9 +216,11 @@ def find_misprints() -> dict[tuple[str, str], PublishedAccuracies]:
 
 
 def printed_harmonic(method: str, dataset: str) -> Figure | None:
-    """H of the published seen and unseen accuracies, marked where the printed one does not follow from them."""
+    """H as printed; computed again from seen and unseen accuracy, and marked, where it does not follow from them."""
     found = published_generalised(method, dataset)
-    return None if found is None else Figure(found.harmonic, mark=MISPRINT if found.misprint else "")
+    if found is None:
+        return None
+    return Figure(found.harmonic, mark=MISPRINT) if found.misprint else Figure(found.printed)
 
 
 def _family_table(
@@ -232,10 +230,10 @@ def _family_table(
     for name in (name for mine in FAMILIES.values() for name in mine if name in names):
         figures = {column: found[name] for column, found in columns.items() if name in found}
         rows.append(Row({FAMILY: family_of(name), "method": name}, results.seeds(problem, name), figures))
-    return _name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
+    return name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
 
 
-def _name_families(table: Comparison) -> Comparison:
+def name_families(table: Comparison) -> Comparison:
     """Each family named in its first row alone."""
     rows, last = [], ""
     for row in table.rows:
@@ -249,14 +247,14 @@ def _misprint_note() -> str:
     found = find_misprints().items()
     listed = [f"{method} on {dataset}, printed as {one.printed}" for (method, dataset), one in found]
     return (
-        f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: "
-        f"{'; '.join(listed)}."
+        f"{MISPRINT} Computed again from the published seen and unseen accuracy, since the printed H does not follow "
+        f"from them: {'; '.join(listed)}."
     )
 
 
 # What validation chose for each method, which of these numbers are at an edge, and how long that took on what
 
-SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H", "harmonic": "H"}
 CHOSEN = (
     "Settings of the lowest seed. The scores are those of validation classes, in per cent, ± the standard deviation "
     "over folds; both are means over seeds."
@@ -336,280 +334,164 @@ def _time_tables(results: Results) -> list[Output]:
     return [Output("choices", "seconds", "Seconds of a unit", table)] if rows else []
 
 
-# Figures of an earlier version beside those of now, and why they differ
+# Tables 2 and 3 as the paper has them: methods down, the five datasets across, its figures above ours
 
-BEFORE, WHY = "before.csv", "why.csv"  # in the folder of the records; the second is written by hand
-COLUMNS = ("zero-shot", "H", "calibrated H")
-
-
-@dataclass(frozen=True)
-class FigureChange:
-    """A method on a problem: its figures as "59.4 → 63.2", and the reason."""
-
-    problem: str
-    method: str
-    figures: Mapping[str, str]
-    why: str
-
-
-def compare_with_earlier(results: Results, folder: Path) -> list[FigureChange]:
-    """Every method on every problem that `before.csv` in the folder speaks of; nothing without that file."""
-    before = {(line["dataset"], line["features"], line["method"]): line for line in _read_earlier(folder / BEFORE)}
-    reasons = {line["method"]: line["why"] for line in _read_earlier(folder / WHY)}
-    known = {place[:2] for place in before}
-    made = []
-    for problem in results.measured:
-        if (problem.dataset, problem.features) not in known:
-            continue
-        for method in results.methods:
-            old = before.get((problem.dataset, problem.features, method), {})
-            figures = {}
-            for column in COLUMNS:
-                new = results.figure(problem, method, column)
-                pair = (old.get(column) or "", "" if new is None else f"{new.mean:.1f}")
-                if any(pair):
-                    figures[column] = " → ".join(one or "–" for one in pair)
-            if figures:
-                why = reasons.get(method, "" if old else "new")
-                made.append(FigureChange(problem.name, method, figures, why))
-    return made
-
-
-def _read_earlier(file: Path) -> list[dict[str, str]]:
-    if not file.is_file():
-        return []
-    with open(file, encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-# All of it as one page of Markdown: results.md, which lies beside the folder figures/
-
-SECTIONS = {  # part → heading, tables on the page, figures on the page
-    "differences": ("Paired differences to the best", True, False),
-    "gzsl": ("Seen and unseen classes together", True, False),
-    "incoherence": ("Incoherence", True, True),
-    "gram": ("Gram matrices", False, True),
-    "sensitivity": ("Sensitivity", False, True),
-    "convergence": ("Convergence", False, True),
+PAPER_NAMES = {  # method → its name in the paper, where the name in capitals is not it
+    **{"cmt-star": "CMT*", "eszsl-signs": "ESZSL", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"},
+    **{f"polynomial-{degree}": f"Polynomial r={degree}" for degree in (2, 4, 6)},
+    **{name: name.capitalize() for name in ("cauchy", "gaussian")},
 }
-EXTRAPOLATED = "two_cores.json"  # written by benchmarks/two_cores.py
-INTRODUCTION = """# The paper's evaluation, measured
-
-Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). Mean per-class top-1
-accuracy in per cent, and in brackets its 95 % interval by bootstrap over classes and rows. Bold: the best of a column,
-and all whose paired difference to it cannot be told from 0. Seeds are those of methods that have randomness; their
-figures are means. Settings and calibration constants are chosen on class-disjoint validation folds of the training
-rows.
-"""
-JUDGED = """An accuracy is judged by the paired difference of two methods: **yes** or **no** where its 95 % interval
-excludes 0, **undecided** where it does not. Curves and ‖WᵀW − I‖² have no interval, and are judged by means over seeds.
-λ: test accuracy at the end of the curve against that at the λ which validation chose. σ: the inner value that is best
-on validation against both ends, by test accuracy. Baselines: the best of the methods against the best of the baselines,
-both by mean; "yes" needs a clear difference to every baseline. No interval is corrected for the number of comparisons:
-of twenty differences that are 0, one or two are called clear ([more](uncertainty.md)).
-"""
+PUBLISHED = "published"
+BETTER = "better than the best baseline"
+LAYOUTS = (  # table of the paper → title, its columns by ours, and which of these counts in its last column
+    ("zsl", "Table 2. The standard protocol", {"zero-shot": ""}, "zero-shot"),
+    ("gzsl", "Table 3. The generalised protocol", {"unseen": " ts", "seen": " tr", "H": " H"}, "H"),
+)
+FEW_SEEDS = "§"
 
 
-def results_page(
-    results: Results,
-    outputs: Sequence[Output],
-    verdicts: Sequence[Verdict],
-    changed: Sequence[FigureChange] = (),
-    further: Sequence[str] = (),
-) -> str:
-    parts = [INTRODUCTION, *_data_section(results)]
-    parts += _format_table_section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
-    parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
-    for part, (heading, *shown) in SECTIONS.items():
-        parts += _format_table_section(heading, [output for output in outputs if output.part == part], *shown)
-    charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
-    charts.sort(key=lambda one: one.title)
-    parts += _format_table_section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
-    parts += _changes_section(changed)
-    parts += _format_table_section("What validation chose", [output for output in outputs if output.part == "choices"])
-    parts += [*_times_section(results.times), *further]
-    return "\n".join(parts).rstrip("\n") + "\n"
+def paper_name(method: str) -> str:
+    plain = method.removesuffix("-printed")
+    return PAPER_NAMES.get(plain) or (plain.upper() if plain in BASELINES else "")
 
 
-def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+def choose_problems(results: Results) -> dict[str, Problem]:
+    """Dataset → the problem of it whose features are most like those of the published figures."""
+    found = {}
+    for dataset in DATASETS:
+        mine = [problem for problem in results.measured if problem.dataset.upper() == dataset]
+        if mine:
+            found[dataset] = max(mine, key=lambda problem: (problem.comparable, problem.near))
+    return found
 
 
-def _data_section(results: Results) -> list[str]:
-    found = []
-    for problem in results.measured:
-        count = sum(where == problem for where, _ in results.runs)
-        same = (
-            "those of the published figures"
-            if problem.comparable
-            else "near those of the published figures, but of another network"
-            if problem.near
-            else "not comparable with published figures"
+def layout_tables(results: Results) -> Iterator[Output]:
+    problems = choose_problems(results)
+    if not problems:
+        return
+    for table, title, columns, counted in LAYOUTS:
+        found = {
+            dataset: _our_columns(results, problem, results.names(problem), tuple(columns))[0]
+            for dataset, problem in problems.items()
+        }
+        rows: list[Row] = []
+        for family, members in FAMILIES.items():
+            for name in (name for name in members if name in results.methods):
+                labels = {FAMILY: family, "method": paper_name(name) or name}
+                theirs = _published_row(table, name, columns, counted) if family in PRINTED_FAMILIES else {}
+                if theirs and all(row.labels["method"] != labels["method"] for row in rows):
+                    rows.append(Row(labels | {"figures": PUBLISHED}, None, theirs))
+                ours = _layout_row(results, problems, found, name, columns)
+                if ours and name not in ALL_BASELINES:
+                    ours[BETTER] = _count_better({one: columns_[counted] for one, columns_ in found.items()}, name)
+                if ours:
+                    seeds = [number for problem in problems.values() if (number := results.seeds(problem, name))]
+                    rows.append(Row(labels | {"figures": name}, min(seeds, default=None), ours))
+        names = tuple(_layout_column(dataset, short) for dataset in DATASETS for short in columns.values())
+        whole = Comparison(
+            (FAMILY, "method", "figures"),
+            (*names, BETTER),
+            tuple(rows),
+            tuple(_layout_notes(problems, rows, table)),
+            "–",
         )
-        features = f"features `{problem.features}`, {same}" if problem.features else "its own features"
-        found.append(f"- {problem.dataset}: {features}; {count} methods; data {problem.fingerprint[:12]}")
-    missing = [problem.dataset for problem in results.problems if problem.missing]
-    if missing:
-        found.append(f"- {', '.join(missing)}: not measured, because data or features are missing")
-    return [*found, ""]
+        yield Output("layout", f"table-{table}", title, _name_once(whole))
 
 
-def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
-    rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)]
-    parts = [JUDGED, markdown_table(("claim", "yes", "no", "undecided"), rows)]
-    tested = [one for one in verdicts if one.answer != UNTESTED]
-    for claim in dict.fromkeys(one.claim for one in tested):
-        mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
-        title = claim[0].upper() + claim[1:] if claim[0].isascii() else claim  # λ stays λ
-        parts += [f"### {title}\n", markdown_table(("case", "holds", "figures"), mine)]
-    return parts
+def _layout_column(dataset: str, short: str) -> str:
+    return f"{'aPY' if dataset == 'APY' else dataset}{short}"
 
 
-def _format_table_section(
-    heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True
-) -> list[str]:
-    parts = [f"## {heading}\n"] if outputs else []
-    title = ""
-    said: tuple[str, ...] = ()
-    for output in outputs:
-        parts += [f"### {output.title}\n"] if output.title != title else []
-        title = output.title
-        if output.table.notes != said:  # which may be the same for every dataset
-            parts += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
-        said = output.table.notes
-        if figures:
-            parts += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
-        if tables:
-            parts.append(compare.to_markdown(output.table))
-    return parts
+def _layout_row(
+    results: Results,
+    problems: Mapping[str, Problem],
+    found: Mapping[str, Columns],
+    method: str,
+    columns: Mapping[str, str],
+) -> dict[str, Figure]:
+    """Of Table 3 only H has room for its interval; the others are in the tables of each dataset."""
+    row = {}
+    for dataset, ours in found.items():
+        few = (results.seeds(problems[dataset], method) or uncertainty.ENOUGH) < uncertainty.ENOUGH
+        for column, short in columns.items():
+            figure = ours.get(column, {}).get(method)
+            if figure is not None:
+                mark = figure.mark + FEW_SEEDS * few
+                if column not in MAIN_FIGURES:
+                    figure = replace(figure, low=None, high=None, deviation=None)
+                row[_layout_column(dataset, short)] = replace(figure, mark=mark)
+    return row
 
 
-def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
-    if not changed:
-        return []
-    parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]
-    for problem in dict.fromkeys(one.problem for one in changed):
-        mine = [one for one in changed if one.problem == problem]
-        columns = list(dict.fromkeys(name for one in mine for name in one.figures))
-        rows = [(one.method, *(one.figures.get(name, "") for name in columns), one.why) for one in mine]
-        parts += [f"### {problem}\n", markdown_table(("method", *columns, "why"), rows)]
-    return parts
+def _published_row(table: str, method: str, columns: Mapping[str, str], counted: str) -> dict[str, Figure]:
+    row, ours, theirs = {}, {}, {}
+    for dataset in DATASETS:
+        figure = published_figure(table, method, dataset)
+        if figure is None:
+            continue
+        if table == "zsl":
+            row[_layout_column(dataset, "")] = ours[dataset] = Figure(figure)
+        else:
+            printed = printed_harmonic(method, dataset)
+            assert printed is not None
+            values = {"unseen": Figure(figure["unseen"]), "seen": Figure(figure["seen"]), "H": printed}
+            row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
+            ours[dataset] = printed
+        theirs[dataset] = max(
+            one.mean for name in BASELINES if (one := _published_counted(table, name, dataset)) is not None
+        )
+    if ours and method not in ALL_BASELINES:
+        better = sum(one.mean > theirs[dataset] for dataset, one in ours.items())
+        row[BETTER] = Figure(better, mark=f" of {len(ours)}", digits=0)
+    return row
 
 
-def _times_section(times: Sequence[Mapping[str, Any]]) -> list[str]:
-    if not times:
-        return []
-    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    machines: dict[str, list[Mapping[str, Any]]] = {}
-    for one in times:
-        machine = one.get("machine") or one["device"]
-        kinds.setdefault((one["stage"], machine), []).append(one)
-        machines.setdefault(machine, []).append(one)
-    lines = ["| stage | on | units | commands | seconds of all commands |", "| --- | --- | ---: | ---: | ---: |"]
-    for (stage, machine), mine in kinds.items():
-        units, seconds = sum(one["units"] for one in mine), sum(one["seconds"] for one in mine)
-        lines.append(f"| {stage} | {machine} | {units} | {len(mine)} | {seconds:.0f} |")
-    spent = ", ".join(f"{elapsed_seconds(mine) / 60:.0f} minutes on {machine}" for machine, mine in machines.items())
-    said = f"Commands ran beside each other. On the clock all of it took {spent}.\n"
-    return ["## Times\n", said, "\n".join(lines) + "\n"]
+def _published_counted(table: str, method: str, dataset: str) -> Figure | None:
+    if table == "gzsl":
+        return printed_harmonic(method, dataset)
+    figure = published_figure(table, method, dataset)
+    return None if figure is None else Figure(figure)
 
 
-def elapsed_seconds(times: Sequence[Mapping[str, Any]]) -> float:
-    """Seconds during which at least one of the stages ran: they may run beside each other, or on different days."""
-    ends = [datetime.fromisoformat(one["finished"]).timestamp() for one in times]
-    spent, last = 0.0, float("-inf")
-    for start, end in sorted((end - float(one["seconds"]), end) for one, end in zip(times, ends, strict=True)):
-        spent += max(0.0, end - max(start, last))
-        last = max(last, end)
-    return spent
+def _count_better(found: Mapping[str, Mapping[str, Figure]], method: str) -> Figure:
+    """On how many datasets its mean is above that of every baseline of the paper, as the paper counts."""
+    both = {name: mine for name, mine in found.items() if method in mine and set(mine) & set(PAPER_BASELINES)}
+    rivals = {name: max(mine[one].mean for one in PAPER_BASELINES if one in mine) for name, mine in both.items()}
+    better = sum(mine[method].mean > rivals[name] for name, mine in both.items())
+    return Figure(better, mark=f" of {len(both)}", digits=0)
 
 
-def _extrapolation_section(folder: Path) -> list[str]:
-    file = folder / EXTRAPOLATED
-    found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    rows, missing = found.get("rows"), found.get("missing")
-    if not rows:
-        return []
-    what = f"all but {', '.join(missing)}" if missing else "all of it"
-    hours = sum(row["hours on two cores"] for row in rows)
-    said = (
-        f"On two cores ({found['processor']}) {what} would take {hours:.1f} hours: extrapolated from one method "
-        f"of each family, run on {found['dataset']}.\n"
+def _layout_notes(problems: Mapping[str, Problem], rows: Sequence[Row], table: str) -> Iterator[str]:
+    yield (
+        f"Lines named {PUBLISHED} are the paper's, of {PUBLISHED_FEATURES}; the others are ours, named as zskl names "
+        "the method. A dash: nothing was measured or published."
     )
-    return [said, markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+    yield f"Ours are of {'; '.join(f'{problem.name}, {describe_features(problem)}' for problem in problems.values())}."
+    marks = {mark for row in rows for figure in row.figures.values() for mark in figure.mark}
+    if FEW_SEEDS in marks:
+        yield f"{FEW_SEEDS} The mean of fewer than {uncertainty.ENOUGH} seeds."
+    if NOT_OWN in marks:
+        yield NOT_OWN_NOTE
+    if table == "gzsl" and MISPRINT in marks:
+        yield _misprint_note()
 
 
-# The leading methods of each family, for the README: between two marks in it, never written by hand
-
-BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
-LEADING = ("zero-shot", "calibrated H")  # the method of each family with the highest mean in one of these is shown
-
-
-def write_readme(results: Results, file: Path) -> None:
-    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods."""
-    try:
-        before, rest = file.read_text("utf-8").split(BEGIN)
-        after = rest.split(END)[1]
-    except (ValueError, IndexError):
-        raise ValueError(f"{file} has no place for results: expected a line {BEGIN} and, after it, {END}") from None
-    parts = []
-    for problem in results.measured:
-        table = main_table(results, problem, results.methods)
-        ranked = [results.ranked(problem, mine, column) for mine in FAMILIES.values() for column in LEADING]
-        names = {found[0][0] for found in ranked if found}
-        rows = tuple(row for row in table.rows if row.labels["method"] in names)
-        parts += [f"**{problem.name}**\n", compare.to_markdown(_name_families(replace(table, rows=rows)))]
-    text = "\n".join(parts)
-    _files.write_atomically(file, f"{before}{BEGIN}\n\n{text}\n{END}{after}".encode())
+def describe_features(problem: Problem) -> str:
+    if problem.comparable:
+        return "those of the published figures"
+    if problem.near:
+        return "near those of the published figures, but of another network"
+    if problem.features == PUBLISHED_FEATURES:
+        return "whose shape or norms are not those of the package, so not comparable with published figures"
+    return "not comparable with published figures"
 
 
-# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page
-
-MAKERS: Mapping[str, Callable[[Results], Iterable[Output]]] = {
-    "zsl": zero_shot_tables,
-    "gzsl": generalised_tables,
-    "incoherence": incoherence_tables,
-    "gram": figures.gram_figures,
-    "sensitivity": figures.sensitivity_figures,
-    "convergence": figures.convergence_figures,
-}
-ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
-CASES = ("claim", "case", "holds", "figures")
-
-
-def write_paper(
-    results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
-) -> tuple[list[Path], list[Verdict]]:
-    """Everything under `out`; page and figures also under `docs`, the leading methods also in the file `readme`."""
-    made = [output for part in parts for output in MAKERS[part](results)]
-    if {"zsl", "gzsl"} & set(parts):
-        made += choice_tables(results)
-    verdicts = claims.judge_claims(results)
-    rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
-    contents = {
-        f"tables/{output.name}.{ending}": compare.FORMATS[name](output.table).encode()
-        for output in made
-        for name, ending in ENDINGS.items()
-    }
-    contents |= {
-        "tables/claims.csv": to_csv_text(CASES, rows).encode(),
-        "tables/claims.md": markdown_table(CASES, rows).encode(),
-    }
-    for output in made:
-        for name, figure in output.figures.items():
-            contents |= {f"figures/{name}.svg": figure.svg().encode(), f"figures/{name}.png": figure.png()}
-    changed = compare_with_earlier(results, out)
-    page = results_page(results, made, verdicts, changed, _extrapolation_section(out))
-    contents["results.md"] = page.encode()
-    for name, content in contents.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        _files.write_atomically(out / name, content)
-    if readme is not None:
-        write_readme(results, readme)
-    if docs is not None:
-        (docs / "figures").mkdir(parents=True, exist_ok=True)
-        for name in contents:
-            if not name.startswith("tables/"):
-                shutil.copyfile(out / name, docs / name)
-    return [out / name for name in contents], verdicts
+def _name_once(table: Comparison) -> Comparison:
+    """Families and methods named in their first rows alone."""
+    rows, last = [], {FAMILY: "", "method": ""}
+    for row in table.rows:
+        mine = {name: row.labels[name] for name in last}
+        hidden = {name: "" for name in last if mine[name] == last[name]}
+        rows.append(replace(row, labels={**row.labels, **hidden}))
+        last = mine
+    return replace(table, rows=tuple(rows))

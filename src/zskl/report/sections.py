@@ -537,7 +537,7 @@ def calibration_error_table(problem: Problem) -> list[Table]:
     return [Table(f"ece-{problem.address}", title, columns, rows, note)]
 
 
-SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant", "harmonic": "H without a constant"}
 
 
 def choice_table(problem: Problem) -> list[Table]:
@@ -583,7 +583,8 @@ def describe_setting(setting: Setting) -> str:
 
 
 def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
-    for place, (scoring, word) in enumerate(SCORINGS.items()):
+    for place, scoring in enumerate(validation.SCORINGS):
+        word = SCORINGS[scoring]
         table, display = case.first.tune.table, validation.read_grid(case.first, scoring)
         if table is None or display is None:
             continue

@@ -14,6 +14,8 @@ from zskl.metrics import Margins, best_constant, harmonic_means
 from zskl.selection.class_folds import Fold, check_seen
 
 SCORINGS = ("zsl", "gzsl")
+RAW = "harmonic"  # H without a constant, by which a search can be read too
+CRITERIA = (*SCORINGS, RAW)
 FIGURES = ("zsl", "gzsl", "seen", "unseen", "constants")  # what a search has of each setting
 POINTS, SHARE = 0.05, 0.2  # a standard deviation above both, the second of the mean, is wide
 EQUAL = 0.005  # an unsteady setting gives way to the best steady one whose mean is at most this far below
@@ -108,7 +110,7 @@ class Choice:
 
     Parameters
     ----------
-    scoring : {"zsl", "gzsl"}
+    scoring : {"zsl", "gzsl", "harmonic"}
         What it was chosen by.
     place : int
         Its place among the settings of the search.
@@ -236,16 +238,16 @@ class Search:
 
         Parameters
         ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
+        scoring : {"zsl", "gzsl", "harmonic"}
+            Which of the figures: zero-shot accuracy, H at the best constant, or H without a constant.
 
         Returns
         -------
         ndarray of shape (S, F)
             The score of every setting on every fold.
         """
-        check_option("scoring", scoring, SCORINGS)
-        return self.zsl if scoring == "zsl" else self.gzsl
+        check_option("scoring", scoring, CRITERIA)
+        return {"zsl": self.zsl, "gzsl": self.gzsl, RAW: self.raw}[scoring]
 
     def ranking(self, scoring: str) -> NDArray[np.int64]:
         """Rank the settings by their mean over the folds.
@@ -255,8 +257,8 @@ class Search:
 
         Parameters
         ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
+        scoring : {"zsl", "gzsl", "harmonic"}
+            Which of the figures: zero-shot accuracy, H at the best constant, or H without a constant.
 
         Returns
         -------
@@ -272,8 +274,8 @@ class Search:
 
         Parameters
         ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
+        scoring : {"zsl", "gzsl", "harmonic"}
+            Which of the figures: zero-shot accuracy, H at the best constant, or H without a constant.
 
         Returns
         -------
@@ -299,8 +301,8 @@ class Search:
 
         Parameters
         ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
+        scoring : {"zsl", "gzsl", "harmonic"}
+            Which of the figures: zero-shot accuracy, H at the best constant, or H without a constant.
         place : int, default=None
             The place of another setting to take instead.
 
@@ -310,7 +312,7 @@ class Search:
             The setting and its scores.
         """
         scores = self.scores(scoring)
-        if scoring == "gzsl":
+        if scoring != "zsl":
             check_seen(self.folds)
         best = int(self.order(scoring)[0]) if place is None else place
         if not np.isfinite(scores[best]).all():

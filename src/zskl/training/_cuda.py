@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from zskl._arrays import Array, NumPyArray, is_torch
 from zskl.kernels import Cauchy, Gaussian
-from zskl.training.objective import Objective, class_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from zskl.training.objective import Objective
 
 WARM_UP = 3  # steps before the capture, undone afterwards: in the first one, libraries set themselves up
 SMALLEST = 16  # the least side of a product of tiles
@@ -98,14 +99,42 @@ def make_tape_step(move: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tape],
 
 def can_fuse(objective: Objective, W: Tensor, n: int, C: int) -> bool:
     """Whether the kernels cover this case: (K, d, p) float32 on a GPU with tensor cores."""
+    fits = _next_power_of_two(n) * _next_power_of_two(C) <= LARGEST
+    return fits and type(objective.kernel) in (Gaussian, Cauchy) and _has_tensor_cores(W)
+
+
+def _has_tensor_cores(W: Tensor) -> bool:
     try:
         import torch
         import triton  # noqa: F401
     except ImportError:
         return False
-    fits = _next_power_of_two(n) * _next_power_of_two(C) <= LARGEST
-    known = type(objective.kernel) in (Gaussian, Cauchy)
-    return fits and known and W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
+    return bool(W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0))
+
+
+def fused_squares(X: Array, U: Array, Z: Array, B: Array, Y: Array) -> Array | None:
+    """(4/n) Σ_i (x_i u_iᵀ + Z diag(B_i) Y)² (K, d, p) by one kernel; None where there is none for these arrays."""
+    return square_rows(X, U, Z, B, Y) if can_capture(Z) and _has_tensor_cores(Z) else None
+
+
+def square_rows(X: Tensor, U: Tensor, Z: Tensor, B: Tensor, Y: Tensor) -> Tensor:
+    from zskl.training import _triton_kernels
+
+    (K, d, C), (n, p) = Z.shape, U.shape[1:]
+    X, U, Z, B, Y = (one.contiguous() for one in (X, U, Z, B, Y))
+    squares = Z.new_empty((K, d, p))
+    _triton_kernels.square[(-(-d // 64), -(-p // 64), K)](
+        *(X, U, Z, B, Y, squares, 4 / n, n, d, p, C),
+        **{"PRECISION": _precision(), "DB": 64, "PB": 64, "CB": 32},
+    )
+    return squares
+
+
+def _precision() -> str:
+    """Of products on tensor cores: what the user told PyTorch counts here too."""
+    import torch
+
+    return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
 class FusedStep:
@@ -114,7 +143,7 @@ class FusedStep:
     def __init__(
         self, objective: Objective, X: Tensor, Y: Tensor, codes: Tensor, sizes: Tensor, W: Tensor, V: Tensor, tape: Tape
     ) -> None:
-        import torch
+        from zskl.training.objective import class_weights
 
         K, d, p = W.shape
         C, n = len(Y), tape.order.shape[1]
@@ -133,8 +162,7 @@ class FusedStep:
         self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
         self.repulsion, self.temperature = self._column(objective.repulsion), self._column(objective.temperature)
         self.mine, self.others = class_weights(objective.balance, sizes)  # (C,) each
-        exact = torch.get_float32_matmul_precision() == "highest"  # what the user told PyTorch counts here too
-        self.precision = "tf32x3" if exact else "tf32"
+        self.precision = _precision()
 
     def _column(self, setting: Any) -> Tensor:
         return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()

@@ -10,6 +10,10 @@ For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d,
     narrow    a product with few rows, X W, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
     weigh     diag(b) Y, above U
     descend   RMSprop, in one pass over W, V and the gradient
+
+and of a step whose second moment is that of single rows, the one kernel
+
+    square    Σ_i (x_i u_iᵀ + Z diag(B_i) Y)², without any of the n matrices (d, p) in memory
 """
 
 # mypy: ignore-errors
@@ -155,3 +159,26 @@ def descend(W, V, gradient, rates, place, K, size, smoothing, rest, epsilon, BLO
     step = tl.load(rates + tl.load(place) * K + k) * g / (tl.sqrt(moment) + epsilon)
     tl.store(V + here, moment, mask=inside)
     tl.store(W + here, tl.load(W + here, mask=inside, other=0.0) - step, mask=inside)
+
+
+@triton.jit
+def square(
+    X, U, Z, B, Y, squares, factor, n, d, p, C, PRECISION: tl.constexpr,
+    DB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
+):  # fmt: skip
+    k = tl.program_id(2).to(tl.int64)
+    a, j = tl.program_id(0) * DB + tl.arange(0, DB), tl.program_id(1) * PB + tl.arange(0, PB)
+    inside = (a < d)[:, None] & (j < p)[None, :]
+    total = tl.zeros((DB, PB), dtype=tl.float32)
+    for i in range(0, n):
+        x = tl.load(X + i * d + a, mask=a < d, other=0.0)
+        u = tl.load(U + (k * n + i) * p + j, mask=j < p, other=0.0)
+        g = x[:, None] * u[None, :]
+        for first in range(0, C, CB):
+            c = first + tl.arange(0, CB)
+            z = tl.load(Z + (k * d + a[:, None]) * C + c[None, :], mask=(a < d)[:, None] & (c < C)[None, :], other=0.0)
+            y = tl.load(Y + c[:, None] * p + j[None, :], mask=(c < C)[:, None] & (j < p)[None, :], other=0.0)
+            y *= tl.load(B + (k * n + i) * C + c, mask=c < C, other=0.0)[:, None]
+            g = tl.dot(z, y, g, input_precision=PRECISION)
+        total += g * g
+    tl.store(squares + (k * d + a[:, None]) * p + j[None, :], factor * total, mask=inside)

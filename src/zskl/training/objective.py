@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from zskl._arrays import Array, is_symbol, namespace
 from zskl.kernels import Kernel, Pairs, kernel_score, squared_distances
+from zskl.training import _cuda
 
 LOSSES = ("squared", "linear", "softmax")
 BALANCES = ("mean", "paper", "sizes", "printed")
@@ -119,18 +120,29 @@ def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Arr
     A = slopes[0] * o.kernel.slope(D1, k1)  # ∂(n·loss)/∂D1
     if not o.incoherence:
         U = xp.sum(A, axis=-1, keepdims=True) * P - A @ Y  # (K, n, p)
-        squares = (4 / n) * ((X * X).mT @ (U * U)) if per_sample else None
+        squares = (X * X).mT @ ((4 / n) * (U * U)) if per_sample else None
         return Evaluation(objective, X.mT @ ((2 / n) * U), squares)  # the factor goes to the small matrix
     B = slopes[1] * o.kernel.slope(D2, values[1])  # ∂(n·loss)/∂D2
     U = xp.sum(A, axis=-1, keepdims=True) * P - (A + B) @ Y
     gradient = _gradient(W, X, Y, Z, (2 / n) * U, (2 / n) * xp.sum(B, axis=-2, keepdims=True))
     squares = None
-    if per_sample:  # row by row: all n matrices (d, p) of the batch at once would not fit for a large stack
-        squares = xp.zeros_like(gradient)
-        for i in range(n):
-            G = X[i][:, None] * U[..., i : i + 1, :] + _pull(W, Y, Z, B[..., i : i + 1, :])
-            squares += (4 / n) * (G * G)
+    if per_sample:
+        squares = None if Z is None else _cuda.fused_squares(X, U, Z, B, Y)
+        squares = _squares(W, X, Y, Z, U, B) if squares is None else squares
     return Evaluation(objective, gradient, squares)
+
+
+def _squares(W: Array, X: Array, Y: Array, Z: Array | None, U: Array, B: Array) -> Array:
+    """(1/n) Σ_i G_i² (K, d, p) of the gradients G_i = 2 (x_i u_iᵀ + W Yᵀ diag(B_i) Y) of single rows."""
+    xp, n = namespace(X), X.shape[0]
+    squares = xp.zeros_like(W)
+    for i in range(n):  # all n matrices (d, p) of the batch at once would not fit for a large stack
+        G = _pull(W, Y, Z, B[..., i : i + 1, :])
+        G += X[i][:, None] * U[..., i : i + 1, :]
+        G *= G
+        squares += G
+    squares *= 4 / n
+    return squares
 
 
 def _polynomial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool) -> Evaluation:

@@ -21,10 +21,11 @@ from zskl.training._cpu_step import WORTH_COMPILING, compiled_update, update_in_
 from zskl.training._cuda import Replay, Tape, can_capture, make_tape, make_tape_step
 
 logger = logging.getLogger(__name__)
-SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
-    "constant": lambda t, decay: 1.0,
-    "exponential": lambda t, decay: math.exp(-decay * t),
-    "inverse-time": lambda t, decay: 1 / (1 + decay * t),
+SCHEDULES: Mapping[str, Callable[[int, float, int], float]] = {  # of the step, `decay` and the steps of an epoch
+    "constant": lambda t, decay, epoch: 1.0,
+    "exponential": lambda t, decay, epoch: math.exp(-decay * t),
+    "inverse-time": lambda t, decay, epoch: 1 / (1 + decay * t),
+    "inverse-epochs": lambda t, decay, epoch: 1 / (1 + t / epoch),
 }
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has diverged
@@ -169,7 +170,7 @@ def minimise(
     with np.errstate(all="ignore"):  # a diverging member overflows; the monitor reports it
         for epoch in range(state.epochs, state.epochs + epochs):
             order = order_of(batch_size, seed, epoch) if order_of else batch_indices(n_rows, batch_size, seed, epoch)
-            factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
+            factors = [SCHEDULES[schedule](state.steps + done + i, decay, per_epoch) for i in range(per_epoch)]
             if graph is not None:
                 graph.begin(np.stack(list(order)), rates[None] * convert_like(np.reshape(factors, (-1, 1, 1, 1)), W))
             for i in range(per_epoch):

@@ -1,0 +1,219 @@
+"""Measures units of the evaluation in pieces: many processes at once on a GPU and on cores, within a time limit.
+
+Run: python benchmarks/paper_seeds.py OUT --root DIR … [--method NAME …] [--seeds 5] [--limit 400] [--lanes 5]
+[--cores 10] [--tf32] [--done FILE …]; needs the data. METHOD may be a group of `zskl paper`, such as printed.
+
+The first seed of a method searches its grid on the folds. The others take over its settings and constants and are only
+trained, because a search for each of them would take an hour of a GPU: their spread is that of start and batches.
+Records are appended to OUT/records.jsonl as they come. After any interruption, or when the limit has passed, the same
+command goes on; --done names further files of records that need not be measured again. `zskl paper all --offline
+--merge OUT --compact` makes the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any
+
+from zskl import datasets
+from zskl.experiments import run_folder
+from zskl.experiments.record import Record, Tuning
+from zskl.experiments.unit import Unit, useful_seeds
+from zskl.paper import results
+from zskl.paper.evaluation import make_unit
+
+
+@dataclass(frozen=True)
+class Task:
+    """A unit on a dataset of a folder; a further seed waits for what the first one chose."""
+
+    name: str
+    features: str
+    root: str
+    unit: Unit
+    label: str = ""
+
+    @property
+    def family(self) -> tuple[str, str, str, str]:
+        return self.name, self.features, self.unit.method, self.label
+
+
+@dataclass
+class Progress:
+    """What is left, what runs, and what the first seeds chose."""
+
+    left: list[Task]
+    chosen: dict[tuple[str, str, str, str], Tuning] = field(default_factory=dict)
+    failed: set[tuple[str, str, str, str]] = field(default_factory=set)
+
+    def next(self, on_device: bool) -> Task | None:
+        for place, task in enumerate(self.left):
+            if bool(task.unit.device) is not on_device or (task.unit.seed and task.family not in self.chosen):
+                continue
+            del self.left[place]
+            if task.unit.seed == 0:
+                return task
+            return replace(task, unit=replace(task.unit, chosen=replace(self.chosen[task.family], seed=0)))
+        return None
+
+    def finish(self, task: Task, record: Record | None) -> None:
+        if task.unit.seed == 0 and record is not None:
+            self.chosen[task.family] = record.tune
+        if task.unit.seed == 0 and record is None:
+            self.left = [one for one in self.left if one.family != task.family]
+
+
+def work(pipe: Any, tf32: bool) -> None:
+    """Run the tasks that come through a pipe, one after the other, until None comes."""
+    loaded: dict[tuple[str, str, str], Any] = {}
+    if tf32:
+        import torch
+
+        torch.set_float32_matmul_precision("high")
+    while (task := pipe.recv()) is not None:
+        try:
+            place = task.name, task.root, task.features
+            if place not in loaded:
+                loaded[place] = datasets.load(task.name, task.root, task.features)
+            pipe.send(results.slim_record(task.unit.run(loaded[place])))
+        except Exception:  # one unit that fails must not end the others
+            pipe.send(traceback.format_exc())
+
+
+def run_tasks(
+    tasks: Iterable[Task],
+    keep: Callable[[Task, Record], object],
+    *,
+    limit: float,
+    lanes: int,
+    cores: int,
+    tf32: bool,
+    known: Iterable[tuple[Task, Record]] = (),
+) -> int:
+    """Run tasks in their order, as far as the limit allows; how many ended. Says on stderr what ended and how."""
+    progress, ended, stop = Progress(list(tasks)), 0, time.monotonic() + limit
+    for task, record in known:
+        progress.finish(task, record)
+    context = multiprocessing.get_context("spawn")
+    workers: list[tuple[Any, Any, bool]] = []
+    for number in range(lanes + cores):
+        mine, theirs = context.Pipe()
+        on_device = number < lanes
+        process = context.Process(target=work, args=(theirs, tf32 and on_device), daemon=True)
+        process.start()
+        workers.append((process, mine, on_device))
+    running: dict[Any, tuple[Task, float]] = {}
+    while time.monotonic() < stop:
+        for _, pipe, on_device in workers:
+            if pipe not in running and (task := progress.next(on_device)) is not None:
+                pipe.send(task)
+                running[pipe] = task, time.monotonic()
+        if not running:
+            break
+        for pipe in connection.wait(list(running), timeout=1.0):
+            task, began = running.pop(pipe)
+            found = pipe.recv()
+            record = found if isinstance(found, Record) else None
+            progress.finish(task, record)
+            words = "done" if record is not None else str(found).strip()
+            took = time.monotonic() - began
+            print(f"{took:6.1f} s  {task.name} {task.features} {task.unit.name} {task.label} {words}", file=sys.stderr)
+            if record is not None:
+                keep(task, record)
+                ended += 1
+    left = len(progress.left) + len(running)
+    print(f"{ended} units ended, {left} are left", file=sys.stderr)
+    for process, _, _ in workers:
+        process.terminate()
+    return ended
+
+
+def plan(problems: Sequence[tuple[str, str, str]], names: Sequence[str], seeds: int, device: str | None) -> list[Task]:
+    """The methods in the order given: of each the first seed on all data, then the others."""
+    there = [name for name in names if device and name not in results.ON_CPU]
+    return [
+        Task(name, features, root, make_unit(method, seed, device if method in there else None))
+        for method in names
+        for seed in useful_seeds(method, seeds)
+        for name, features, root in problems
+    ]
+
+
+def find_problems(roots: Iterable[Path], wanted: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(dataset, features, root) of every feature file, as far as the features are wanted; all without names."""
+    found = []
+    for root in roots:
+        folder = root / "data" if (root / "data").is_dir() else root
+        for file in sorted(folder.glob("*/*.mat")):
+            if not file.stem.endswith("_splits") and (not wanted or file.stem in wanted):
+                found.append((file.parent.name, file.stem, str(root)))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--root", type=Path, action="append", required=True)
+    parser.add_argument("--features", action="append", default=[])
+    parser.add_argument("--method", action="append", default=[])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=1e9)
+    parser.add_argument("--lanes", type=int, default=5)
+    parser.add_argument("--cores", type=int, default=10)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tf32", action="store_true")
+    parser.add_argument("--done", type=Path, action="append", default=[])
+    chosen = parser.parse_args()
+    names = list(dict.fromkeys(one for name in chosen.method or ["printed"] for one in results.choose_methods([name])))
+    device = None if chosen.device == "cpu" else chosen.device
+    tasks = plan(find_problems(chosen.root, chosen.features), names, chosen.seeds, device)
+    file = chosen.out / run_folder.FILE
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    done = [
+        record
+        for one in (*chosen.done, file)
+        if one.is_file()
+        for record in run_folder.read_records(one, Record.from_json)
+    ]
+    places = {
+        (record.dataset, record.features, record.method, record.seed): record for record in done if is_current(record)
+    }
+
+    def place(task: Task) -> tuple[str, str, str, int]:
+        return task.name, task.features, task.unit.method, task.unit.seed
+
+    def keep(task: Task, record: Record) -> None:
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record.to_json(), ensure_ascii=False) + "\n")
+
+    run_tasks(
+        [task for task in tasks if place(task) not in places],
+        keep,
+        limit=chosen.limit,
+        lanes=chosen.lanes if device else 0,
+        cores=chosen.cores,
+        tf32=chosen.tf32,
+        known=[(task, places[place(task)]) for task in tasks if place(task) in places],
+    )
+
+
+def is_current(record: Record) -> bool:
+    """Whether a record is of today's protocol: grid, bounds and what was chosen by."""
+    unit = make_unit(record.method, record.seed, None) if record.method in results.ALL else None
+    return unit is not None and (
+        (record.tune.scoring, record.tune.grid, record.tune.bounds or {})
+        == (unit.scoring, results.published_grid(record.method), unit.bounds)
+    )
+
+
+if __name__ == "__main__":
+    main()
