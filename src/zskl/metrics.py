@@ -756,13 +756,16 @@ class _Answers:
 def _score_per_class(answers: _Answers, weights: Floats) -> float:
     right = weights * (answers.labels() == answers.true)
     codes = np.unique(answers.true, return_inverse=True)[1]
-    return float(np.mean(np.bincount(codes, right) / np.bincount(codes, weights)))
+    masses = np.bincount(codes, weights)
+    return float(np.mean(np.bincount(codes, right)[masses > 0] / masses[masses > 0]))
 
 
 def _score_f1(answers: _Answers, weights: Floats) -> float:
     from sklearn.metrics import f1_score  # it takes long to import, and only scorers need it
 
-    return float(f1_score(answers.true, answers.labels(), average="macro", sample_weight=weights))
+    found, counts = answers.labels(), weights > 0
+    among = np.unique(np.concatenate([answers.true[counts], found[counts]]))
+    return float(f1_score(answers.true, found, labels=among, average="macro", sample_weight=weights))
 
 
 def _score_log_loss(answers: _Answers, weights: Floats) -> float:
@@ -792,31 +795,29 @@ def _score_top_k(answers: _Answers, weights: Floats) -> float:
     return float(np.average(right, weights=weights))
 
 
-def _score_classes(answers: _Answers, measure: Callable[[NDArray[np.bool_], NDArray[np.floating]], float]) -> float:
-    """The mean over the classes in y of a measure of their columns."""
+def _score_classes(answers: _Answers, weights: Floats, measure: Callable[..., Any]) -> float:
+    """The mean over the classes in y of a measure of their columns, as scikit-learn has it for two classes."""
     found, codes = answers.probabilities(), answers.codes()
-    return float(np.mean([measure(codes == column, found[:, column]) for column in np.unique(codes)]))
+    present = np.unique(codes[weights > 0])
+    return float(np.mean([measure(codes == k, found[:, k], sample_weight=weights) for k in present]))
 
 
 def _score_roc_auc(answers: _Answers, weights: Floats) -> float:
     from sklearn.metrics import roc_auc_score
 
-    present = np.unique(answers.true)
+    present = np.unique(answers.true[weights > 0])
     if len(present) < 2:
         raise ValueError(
             f"y holds 1 class only ({list_values(present)}): roc_auc_ovr compares rows of a class with rows of others; "
             "score rows of 2 classes or more"
         )
-    return _score_classes(answers, lambda mine, column: float(roc_auc_score(mine, column, sample_weight=weights)))
+    return _score_classes(answers, weights, roc_auc_score)
 
 
 def _score_average_precision(answers: _Answers, weights: Floats) -> float:
     from sklearn.metrics import average_precision_score
 
-    def measure(mine: NDArray[np.bool_], column: NDArray[np.floating]) -> float:
-        return float(average_precision_score(mine, column, sample_weight=weights))
-
-    return _score_classes(answers, measure)
+    return _score_classes(answers, weights, average_precision_score)
 
 
 _SCORERS: dict[str, Callable[[_Answers, Floats], float]] = {

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 import sys
 from itertools import combinations
 
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import textbook
+import zskl
 from fits import ALL, DATA, KERNEL_METHODS, ROWS, TRAINING, UNSEEN, estimator, fit_explained, fitted
 from taught_models import SORTS
 from tolerances import AFTER_FIT, SUMS, assert_close
@@ -786,6 +788,120 @@ def test_a_scorer_in_cross_validation(name):
     for value, (train, test) in zip(found, folds.split(X, y), strict=True):
         model = baselines.ESZSL().fit(X[train], y[train], table)
         assert value == pytest.approx(by_hand(model, X[test], y[test], name), rel=SUMS.double)
+
+
+# Ours, for rows of some of the classes: the twins look at columns of classes with rows, of a softmax over all columns
+
+
+def mean_f1(y, answers):
+    found = []
+    for k in sorted({*y, *answers}):
+        hits = np.sum((y == k) & (answers == k))
+        found.append(2 * hits / (np.sum(y == k) + np.sum(answers == k)))
+    return np.mean(found)
+
+
+OURS = {
+    "accuracy": lambda y, S, P: np.mean(S.argmax(axis=1) == y),
+    "per_class_accuracy": lambda y, S, P: np.mean([np.mean(S[y == k].argmax(axis=1) == k) for k in set(y)]),
+    "balanced_accuracy": lambda y, S, P: np.mean([np.mean(S[y == k].argmax(axis=1) == k) for k in set(y)]),
+    "f1_macro": lambda y, S, P: mean_f1(y, S.argmax(axis=1)),
+    "neg_log_loss": lambda y, S, P: -surprise(y, P),
+    "neg_brier_score": lambda y, S, P: -squares(y, P) / (2 if S.shape[1] == 2 else 1),
+    "top_k_accuracy": lambda y, S, P: np.mean([np.sum(S[i] > S[i, y[i]]) < 2 for i in range(len(y))]),
+    "roc_auc_ovr": lambda y, S, P: np.mean([wins(P[y == k, k], P[y != k, k]) for k in set(y)]),
+    "average_precision": lambda y, S, P: np.mean([precision(P[:, k], y == k) for k in set(y)]),
+}
+
+
+def by_our_hand(model, X, y, name):
+    seen = np.isin(model.classes_, model.seen_classes_)
+    S = model.compatibility(X) - model.calibration_ * (seen & ~seen.all())
+    T = 1.0 if model.temperatures_ is None else model.temperatures_["seen" if seen.all() else "mixed"]
+    e = [[math.exp(score / T) for score in row] for row in S]
+    P = np.array([np.array(row) / sum(row) for row in e])
+    return OURS[name](np.searchsorted(model.classes_, y), S, P)
+
+
+def ask_for(name):
+    return metrics.scorer(name, k=2)
+
+
+def test_every_scorer_of_ours_has_a_slow_twin():
+    assert sorted(OURS) == sorted(metrics._SCORERS)
+
+
+@pytest.mark.parametrize("further", [True, False])
+@pytest.mark.parametrize("name", OURS)
+def test_our_scorers_know_all_classes(name, further):
+    X, y, table = problem("three", further)
+    model = baselines.ESZSL().fit(X[::2], y[::2], table)
+    model.calibration_, model.temperatures_ = 0.01, TEMPERATURES
+    for kept in (slice(1, None, 2), slice(1, 24, 2)):  # rows of all seen classes, and of two of them
+        found, expected = ask_for(name)(model, X[kept], y[kept]), by_our_hand(model, X[kept], y[kept], name)
+        assert found == pytest.approx(expected, rel=SUMS.double)
+        wrong = np.roll(y[kept], 5)
+        assert by_our_hand(model, X[kept], wrong, name) != pytest.approx(expected, rel=1e-3)  # other classes
+        doubled = ask_for(name)(model, X[kept], y[kept], sample_weight=np.arange(len(y[kept])) % 3)
+        rows = np.repeat(np.arange(len(y[kept])), np.arange(len(y[kept])) % 3)
+        assert doubled == pytest.approx(ask_for(name)(model, X[kept][rows], y[kept][rows]), rel=SUMS.double)
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize("name", ["neg_log_loss", "roc_auc_ovr", "top_k_accuracy", "average_precision"])
+def test_scorers_of_scikit_learn_refuse_rows_of_some_classes(name):
+    X, y, table = problem("three")
+    model = baselines.ESZSL().fit(X, y, table)
+    with pytest.raises(ValueError):
+        get_scorer(name)(model, X, y)
+    assert np.isfinite(ask_for(name)(model, X, y))
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize("name", OURS)
+def test_our_scorers_agree_with_scikit_learn_where_all_classes_have_rows(name):
+    X, y, table = problem("three", further=False)
+    model = baselines.ESZSL().fit(X, y, table)
+    theirs = get_scorer({"per_class_accuracy": "balanced_accuracy"}.get(name, name))
+    if name in ("neg_brier_score", "roc_auc_ovr", "average_precision") and name in ONLY and ONLY[name] == "two":
+        pytest.skip("this scikit-learn has no such scorer of several classes")
+    mine = ask_for(name)(model, X, y)
+    if name == "average_precision":  # theirs reads scores, which order rows in another way than probabilities
+        assert abs(mine - theirs(model, X, y)) < 0.1
+    else:
+        assert mine == pytest.approx(theirs(model, X, y), rel=SUMS.double)
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize("name", OURS)
+def test_our_scorers_in_cross_validation_and_searches(name):
+    X, y, table = problem("three")
+    folds, ask = StratifiedKFold(2), pickle.loads(pickle.dumps(ask_for(name)))
+    assert repr(ask) == (f"scorer({name!r}, k=2)" if name == "top_k_accuracy" else f"scorer({name!r})")
+    found = cross_val_score(baselines.ESZSL(), X, y, scoring=ask, cv=folds, params={"signatures": table})
+    for value, (train, test) in zip(found, folds.split(X, y), strict=True):
+        model = baselines.ESZSL().fit(X[train], y[train], table)
+        assert value == pytest.approx(by_our_hand(model, X[test], y[test], name), rel=SUMS.double)
+    pipeline = zskl.make_pipeline(StandardScaler(), baselines.ESZSL())
+    search = GridSearchCV(pipeline, {"eszsl__gamma": [0.1, 1.0]}, scoring=ask, cv=folds, error_score="raise")
+    search.fit(X, y, signatures=table)
+    assert ask(search, X, y) == ask(search.best_estimator_, X, y)
+
+
+def test_scorers_that_cannot_score_say_why():
+    X, y, table = problem("three")
+    model = baselines.ESZSL().fit(X, y, table)
+    model.temperatures_ = TEMPERATURES
+    with pytest.raises(ValueError, match=r"name is 'log_loss': expected one of accuracy.*did you mean 'neg_log_loss'"):
+        metrics.scorer("log_loss")
+    with pytest.raises(ValueError, match="k is 0: expected an integer"):
+        metrics.scorer("top_k_accuracy", k=0)
+    with pytest.raises(ValueError, match="k is 5, and the model knows 5 classes"):
+        metrics.scorer("top_k_accuracy")(model, X, y)
+    with pytest.raises(ValueError, match="y holds 9, for which the model has no column: it knows 0, 1, 2"):
+        metrics.scorer("neg_log_loss")(model, X[:2], [0, 9])
+    with pytest.raises(ValueError, match=r"y holds 1 class only \(0\): roc_auc_ovr compares"):
+        metrics.scorer("roc_auc_ovr")(model, X[:2], [0, 0])
 
 
 @ignore_uncalibrated

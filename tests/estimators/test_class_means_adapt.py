@@ -232,7 +232,7 @@ def test_adapting_moves_only_classes_without_training_rows(toy, model):
     seen = ["ant", "cat", "dog"]
     question = model._question(toy.X, model.signature_table_.select(seen))
     assert np.array_equal(after._directions(question), model._directions(question))
-    assert after.adapted_classes_ == ["emu", "bee"]
+    assert after.adapted_classes_ == ["bee", "emu"]
     assert after.adaptation_["candidates"] == "all"
     assert after.adaptation_["rows"] == len(both)
     assert set(after.adaptation_["masses"]) == {"emu", "bee"}
@@ -250,6 +250,17 @@ def test_a_second_adaptation_replaces_the_first(toy, model):
     assert np.array_equal(once.adapt(toy.X_new).compatibility(toy.X), once.compatibility(toy.X))
 
 
+def test_rows_of_a_stream_that_are_handed_over_again_end_where_one_pass_does(toy, model):
+    """Each time all that have come so far: nothing of the models before is left. Only the last piece would not do."""
+    far = with_validation(model)
+    for end in (2, 4, len(toy.X_new)):
+        far = far.adapt(toy.X_new[:end], force=True)
+    once = with_validation(model).adapt(toy.X_new)
+    assert np.array_equal(far.compatibility(toy.X), once.compatibility(toy.X))
+    piece = far.adapt(toy.X_new[4:], force=True)
+    assert not np.array_equal(piece.compatibility(toy.X), once.compatibility(toy.X))
+
+
 def test_adapting_needs_a_clear_gain_or_force(toy, model):
     with pytest.raises(NoClearGain, match=r"5 unlabelled rows for each candidate .* nobody has tried any"):
         model.adapt(toy.X_new)
@@ -260,7 +271,7 @@ def test_adapting_needs_a_clear_gain_or_force(toy, model):
     ):
         with pytest.raises(NoClearGain, match=sentence):
             with_validation(model, **change).adapt(toy.X_new)
-        assert with_validation(model, **change).adapt(toy.X_new, force=True).adapted_classes_ == ["emu", "bee"]
+        assert with_validation(model, **change).adapt(toy.X_new, force=True).adapted_classes_ == ["bee", "emu"]
 
 
 def test_unusable_rows_are_refused_and_the_model_stays(toy, model):

@@ -58,9 +58,9 @@ Workers: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="How many processes. Default: one per core.", rich_help_panel=MACHINE)
 ]
 Root: TypeAlias = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
-        help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache.",
+        help="The folder of the benchmarks (the xlsa17 package), repeatable. Default: $ZSKL_DATA, then the user cache.",
         rich_help_panel=FILES,
     ),
 ]
@@ -68,7 +68,8 @@ Features: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME or DATASET=NAME",
-        help="The feature file NAME.mat of a benchmark, repeatable. Default: res101, else the only one there.",
+        help="The feature file NAME.mat of a benchmark, repeatable; A+B for two side by side. Default: res101, else "
+        "the only one there.",
         rich_help_panel=FILES,
     ),
 ]
@@ -76,7 +77,8 @@ Signatures: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME or FILE",
-        help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv.",
+        help="att (default), original_att, NAME for NAME_splits.mat, FILE.mat, FILE.mat:VARIABLE or FILE.csv; A+B for "
+        "two side by side.",
         rich_help_panel=FILES,
     ),
 ]
