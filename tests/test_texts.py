@@ -14,6 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import zskl
+from command import invoke
+from command import zskl as zskl_command
 from tolerances import FORMULA, assert_close
 from zskl import texts
 from zskl.estimators import model_file
@@ -26,7 +28,14 @@ ABOUT = {
     "food": "what we eat: soup, bread",
     "sport": "run, win the ball",
 }
-WORDS = {label: [word for word in VOCABULARY if word in text] for label, text in ABOUT.items()}
+MORE = {
+    **ABOUT,
+    "walks": "run on bread",
+    "news": "chess, piano",
+    "letters": "cards and soup",
+    "trips": "guitar, win, eat",
+}
+WORDS = {label: [word for word in VOCABULARY if word in text] for label, text in MORE.items()}
 
 
 def encode(given):
@@ -329,17 +338,90 @@ def test_more_mistakes(zero_shot):
         zero_shot.add_examples([], [])
 
 
-def test_a_weak_encoder_is_remarked(monkeypatch):
+def test_a_weak_encoder_is_remarked():
     class Foreign:
         fragment_share = staticmethod(lambda given: 0.5)
         encode = staticmethod(encode)
 
-    monkeypatch.setattr(sentences, "to_encoder", lambda given: given)
     foreign = Foreign()
     with pytest.warns(zskl.WeakEncoderWarning, match="MiniLM knows English, and 50% of what it reads here"):
-        texts.warn_if_foreign(foreign, ["Die Bank hat mir zweimal dieselbe Zahlung berechnet."])
-    texts.warn_if_foreign(foreign, ["Ja"])  # too short to tell
-    texts.warn_if_foreign(encode, ["Die Bank hat mir zweimal dieselbe Zahlung berechnet."])
+        sentences.warn_if_foreign(foreign, ["Die Bank hat mir zweimal dieselbe Zahlung berechnet."])
+    sentences.warn_if_foreign(foreign, ["Ja"])  # too short to tell
+    sentences.warn_if_foreign(encode, ["Die Bank hat mir zweimal dieselbe Zahlung berechnet."])
+
+
+# The command line, on files of texts
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with rows.csv and classes.csv, and an encoder called minilm."""
+    monkeypatch.chdir(tmp_path)
+    rows, y = draw_rows([*ABOUT, "walks", "news", "letters", "trips"], n=8)
+    table = pd.DataFrame({"note": range(len(rows)), "text": rows, "label": y})
+    table.to_csv("rows.csv", index=False)
+    table[["text"]].iloc[::7].to_csv("new.csv", index=False)
+    pd.Series(MORE, name="text").rename_axis("class").to_csv("classes.csv")
+    monkeypatch.setattr(sentences, "load_encoder", lambda name, device=None: encode)
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: f"{name} 1")
+    return table
+
+
+MADE = ("--texts", "rows.csv", "--text-column", "text", "--labels", "label", "--descriptions", "classes.csv")
+
+
+def test_texts_go_through_all_commands(here, tmp_path):
+    code, said = invoke("data", "make", "mine", *MADE, "--unseen", "trips", "--unseen", "news")
+    assert (code, "wrote mine: 64 rows × 13 features, 6 seen and 2 unseen classes" in said) == (0, True)
+    manifest = json.loads((tmp_path / "mine" / "manifest.json").read_text("utf-8"))
+    assert manifest["encoder"]["column"] == "text"
+    assert manifest["made"]["texts"]["texts"]["news"] == [MORE["news"]]
+    data = zskl.datasets.load("mine")
+    training = set(data.parts["trainval"].tolist())
+    assert set(manifest["encoder"]["example_rows"]) <= training  # no test row is shown as an example
+    assert manifest["encoder"]["examples"] == [here["text"][row] for row in manifest["encoder"]["example_rows"]]
+    np.testing.assert_array_equal(data.X, encode(here["text"].tolist()))
+    assert invoke("fit", "mine", "-o", "mine.zskl", "--no-tune", "--calibrate")[0] == 0
+    model = zskl.load("mine.zskl")
+    expected = model.predict(here["text"].iloc[::7].tolist())
+    assert np.mean(expected == here["label"].iloc[::7]) > 0.5
+    code, said = invoke("predict", "mine.zskl", "new.csv", "--top", "1")
+    assert [line.split(",")[1] for line in said.strip().splitlines()[1:]] == expected.tolist()
+    code, said = invoke("explain", "mine.zskl", "new.csv", "--rows", "0")
+    assert str(model.explain([here["text"][0]])[0]) in said
+    assert invoke("explain", "mine.zskl", "new.csv", "-o", "why.csv")[0] == 0
+    assert pd.read_csv("why.csv")["attribute"].str.startswith("like ").any()
+    (tmp_path / "taught.csv").write_text("text,label\nball ball win win win,fun\n")
+    (tmp_path / "fun.csv").write_text("class,text\nfun,win with a ball\n")
+    teaching = ("--features", "taught.csv", "--labels", "label", "--signatures", "fun.csv")
+    assert invoke("teach", "mine.zskl", *teaching, "-o", "taught.zskl")[0] == 0
+    assert "fun" in zskl.load("taught.zskl").candidates_
+    assert invoke("adapt", "mine.zskl", "new.csv", "-o", "adapted.zskl", "--force")[0] == 0
+    assert zskl.load("adapted.zskl").adaptation_["rows"] == 10
+    assert "text" not in invoke("label-next", "mine.zskl", "new.csv", "-n", "2")[1].splitlines()[0]
+    code, said = invoke("predict", "mine.zskl", "new.csv", "--signatures", "fun.csv", "--top", "1")
+    assert {line.split(",")[1] for line in said.strip().splitlines()[1:]} == {"fun"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--texts", "rows.csv", "--labels", "label"), "--texts with --descriptions"),
+        (("--features", "rows.csv", "--labels", "label"), "--signatures is missing"),
+        (("--labels", "label"), "expected --features with --signatures"),
+        ((*MADE[:3], "txt", *MADE[4:]), "rows.csv has no column of texts 'txt' (did you mean 'text'?)"),
+        ((*MADE, "--missing", "mean"), "missing and categories are for tables of numbers"),
+        ((*MADE[:-1], "few.csv"), "few.csv has no row for the class 'food'"),
+        (("--texts", "holes.csv", *MADE[2:]), "holes.csv, line 3, column 'text': found '', expected a text"),
+    ],
+)
+def test_mistakes_in_files_of_texts(arguments, sentence, here, tmp_path):
+    (tmp_path / "few.csv").write_text("class,text\ngames,play\nmusic,song\n")
+    (tmp_path / "holes.csv").write_text("text,label\na song,music\n,food\n")
+    done = zskl_command("data", "make", "mine", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not (tmp_path / "mine").exists()
 
 
 # The real encoder

@@ -16,6 +16,7 @@ import array_api_compat.numpy
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import block_diag
 
 if TYPE_CHECKING:
     import torch
@@ -515,6 +516,9 @@ class SparseRows:
         factors = sparse.csr_array(weights.astype(self.dtype))
         return SparseRows(sparse.csr_array(factors @ self.values), weights @ self.weights, self.subtracted)
 
+    def take_columns(self, columns: slice) -> SparseRows:
+        return SparseRows(sparse.csr_array(self.values[:, columns]), self.weights, self.subtracted[:, columns])
+
     def parts(self) -> dict[str, Dense]:
         """What a file holds of it, by the names in `PARTS`."""
         columns, starts = (array.astype(np.int64) for array in (self.values.indices, self.values.indptr))
@@ -580,6 +584,13 @@ def stack_rows(*parts: Any) -> Any:
     assert all(np.array_equal(part.subtracted, subtracted) for part in rows)  # fitted on the same rows
     values = sparse.csr_array(sparse.vstack([part.values for part in rows]))
     return SparseRows(values, np.concatenate([part.weights for part in rows]), subtracted)
+
+
+def stack_columns(parts: Sequence[SparseRows]) -> SparseRows:
+    """Sparse rows side by side."""
+    values = sparse.csr_array(sparse.hstack([part.values for part in parts]))
+    subtracted = block_diag(*(part.subtracted for part in parts))
+    return SparseRows(values, np.concatenate([part.weights for part in parts], axis=1), subtracted)
 
 
 # Rows of memory-mapped files

@@ -27,6 +27,7 @@ from zskl.estimators._class_means_fit import LEAST_AGREEING
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.selection.class_folds import TooFewRows
+from zskl.signatures.sentences import choose_examples
 from zskl.signatures.table import to_labels
 
 log = logging.getLogger(__name__)
@@ -188,13 +189,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep_examples(self, rows: list[Any], labels: NumPyArray, encoded: NDArray[np.float32]) -> None:
         """Keep some rows of each class to show in explanations."""
-        places = np.arange(len(rows))
-        if len(rows) > self.keep_examples:  # in turn one of each class
-            turn = np.empty(len(rows), np.int64)
-            for label in dict.fromkeys(labels.tolist()):
-                mine = np.flatnonzero(labels == label)
-                turn[mine] = np.arange(len(mine))
-            places = np.sort(np.argsort(turn, kind="stable")[: self.keep_examples])
+        codes = np.unique(labels, return_inverse=True)[1]
+        places = choose_examples(codes, self.keep_examples)
         self.kept_names_ = [*self.kept_names_, *self._describe_rows([rows[place] for place in places])]
         self.kept_classes_ = [*self.kept_classes_, *labels[places].tolist()]
         self.kept_rows_ = np.concatenate([self.kept_rows_, encoded[places].astype(np.float16)])

@@ -139,8 +139,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         "seen": model.seen_classes_.tolist(),
         "attribute_names": None if model.attribute_names_ is None else list(model.attribute_names_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])] or None,
-        "feature_scaling": "-".join(model.feature_scaling_.steps) or "none",
-        "signature_scaling": "-".join(model.signature_scaling_.steps) or "none",
+        "feature_scaling": model.feature_scaling_.name,
+        "signature_scaling": model.signature_scaling_.name,
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
     }

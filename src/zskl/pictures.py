@@ -22,7 +22,6 @@ from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.explanation import Explanation
 from zskl.signatures import sentences
 from zskl.signatures import table as tables
-from zskl.texts import make_class_texts
 
 __all__ = ["ImageClassifier"]
 
@@ -180,7 +179,9 @@ class ImageClassifier(EncodedClassifier):
         encoder = self.encoder
         if not isinstance(encoder, str):
             encoder = sentences.to_encoder(encoder)
-        return sentences.encode_class_texts(make_class_texts(given, self.template), encoder).astype(np.float64)
+        return sentences.encode_class_texts(sentences.make_class_texts(given, self.template), encoder).astype(
+            np.float64
+        )
 
     def _describe_rows(self, rows: list[Any]) -> list[str]:
         return [str(row) if isinstance(row, str | os.PathLike) else "a picture" for row in rows]

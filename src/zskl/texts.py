@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -18,30 +17,12 @@ from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
 from zskl._validation import check_count, list_values
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.signatures import sentences
-from zskl.signatures.table import SignatureWarning
+from zskl.signatures.sentences import WeakEncoderWarning
 
 __all__ = ["TextClassifier", "TextExplanation", "WeakEncoderWarning"]
 
-FOREIGN = 0.3  # the share of pieces of words that the encoder does not know, from which it is weak
-LOOKED_AT = 200  # texts
-LEAST_WORDS = 5
 PIECES = 64  # of a text, left out one by one
-SAME = 0.999  # the cosine of two vectors of one text by the same weights, whatever computes them
-PROBE = "A small text that tells one encoder from another, in 2026."
 _WORD = re.compile(r"\S+")
-
-
-class WeakEncoderWarning(UserWarning):
-    """
-    Warns of texts whose words the encoder hardly knows, such as those in another language.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from zskl import WeakEncoderWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", WeakEncoderWarning)  # where you have measured that it is good enough
-    """
 
 
 @dataclass(frozen=True)
@@ -196,7 +177,7 @@ class TextClassifier(EncodedClassifier):
 
     def _encode(self, rows: list[str]) -> NDArray[np.float32]:
         encoder = self._encoder()
-        warn_if_foreign(encoder, rows)
+        sentences.warn_if_foreign(encoder, rows)
         return np.asarray(sentences.encode_texts(encoder, rows), dtype=np.float32)
 
     def _encoder(self) -> sentences.Encoder:
@@ -211,16 +192,16 @@ class TextClassifier(EncodedClassifier):
             found = sentences.load_encoder(self.encoder, self.device) if named else sentences.to_encoder(self.encoder)
             known = vars(self).get("probe_")
             if known is not None and "model_" in vars(self):
-                check_probe(found, known, str(self.encoder) if named else "that you handed over")
+                sentences.check_probe(found, known, str(self.encoder) if named else "that you handed over")
             self._loaded = self.encoder, found
         return self._loaded[1]
 
     def _read_descriptions(self, given: Any) -> pd.DataFrame:
         if isinstance(given, pd.DataFrame | pd.Series) and not len(given):
             raise ValueError("descriptions are empty: expected class → sentence")
-        texts = make_class_texts(given, self.template)
+        texts = sentences.make_class_texts(given, self.template)
         encoder = self._encoder()
-        warn_if_foreign(encoder, [text for row in texts.rows for text in row])
+        sentences.warn_if_foreign(encoder, [text for row in texts.rows for text in row])
         return sentences.encode_class_texts(texts, encoder).astype(np.float64)
 
     def _describe_rows(self, rows: list[Any]) -> list[str]:
@@ -260,7 +241,7 @@ class TextClassifier(EncodedClassifier):
             self.__dict__.pop("model_", None)  # the encoder may be another
             super().fit(X, y, descriptions)
             self.identity_ = sentences.encoder_identity(self.encoder) if isinstance(self.encoder, str) else None
-            self.probe_ = _unit(np.asarray(sentences.encode_texts(self._encoder(), [PROBE]), np.float64)[0])
+            self.probe_ = sentences.encode_probe(self._encoder())
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -312,15 +293,30 @@ class TextClassifier(EncodedClassifier):
         >>> model.explain(["play chess"], top=1)[0].words[0][0]
         'play'
         """
-        top, encoded = check_count("top", top), self._read_rows(X)
+        rows = self._check_some(X)
+        table = self._read_table(descriptions)
+        return self._explain_encoded(
+            rows, self._encode(rows), check_count("top", top), table, candidates, label, against
+        )
+
+    def _explain_encoded(
+        self,
+        rows: list[str],
+        encoded: NDArray[np.float32],
+        top: int,
+        table: Any,
+        candidates: Labels | None,
+        label: Any,
+        against: Any,
+    ) -> list[TextExplanation]:
         return explain_texts(
             self.model_,
             self._encoder(),
-            self._check_rows(X),
+            rows,
             encoded,
             self._find_nearest(encoded, top),
             top=top,
-            signatures=self._read_table(descriptions),
+            signatures=table,
             candidates=candidates,
             label=label,
             against=against,
@@ -332,6 +328,7 @@ class TextClassifier(EncodedClassifier):
             "identity": self.identity_,
             "probe": self.probe_.tolist(),
             "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
+            "column": vars(self).get("column_"),
         }
 
     def _check_encoder(self) -> None:
@@ -347,13 +344,22 @@ class TextClassifier(EncodedClassifier):
         made = super()._from_model(model)
         record: Mapping[str, Any] = model.encoder_ or {}
         made.probe_, made.identity_ = np.asarray(record["probe"], dtype=np.float64), record["identity"]
+        made.column_ = record.get("column")
         return made
 
 
-def load_model_encoder(model: ZeroShotClassifier) -> sentences.Encoder:
-    """The encoder that a model from a file was fitted with, checked."""
-    found: sentences.Encoder = TextClassifier._from_model(model)._encoder()
-    return found
+def remember_encoder(model: ZeroShotClassifier, source: Mapping[str, Any], X: Any, y: Any) -> None:
+    """Let a model that was fitted on the rows of a dataset take texts, from what the dataset says of its encoder."""
+    rows = np.asarray(source["example_rows"], dtype=np.int64)
+    model.encoder_ = {
+        **{name: source[name] for name in ("encoder", "identity", "probe", "template", "column", "examples")},
+        "kind": TextClassifier.kind,
+        "calibrate": AUTO,
+        "keep_examples": KEPT,
+        "fit": "fitted on a dataset of texts",
+        "example_classes": np.asarray(y)[rows].tolist(),
+    }
+    model.encoded_examples_ = np.asarray(X[rows], dtype=np.float16)
 
 
 def check_texts(X: Any) -> list[str]:
@@ -368,63 +374,6 @@ def check_texts(X: Any) -> list[str]:
             f"text {place} is {found}: expected texts that are not empty; leave such rows out, with their labels"
         )
     return [str(text) for text in rows]
-
-
-def make_class_texts(given: Any, template: str | Sequence[str] | None = None) -> sentences.Texts:
-    """What an encoder reads of descriptions. Names are taken as they are; a remark says that sentences do better."""
-    classes, texts = sentences.list_descriptions(given)
-    if texts is None:
-        numbers = [one for one in classes if not isinstance(one, str)]
-        if numbers:
-            raise ValueError(
-                f"the classes {list_values(numbers)} are numbers, which describe nothing: expected a sentence about "
-                "each, such as {0: 'something to play'}"
-            )
-        warnings.warn(
-            f"the classes {list_values(classes)} are described by their names alone: a sentence about each, such as "
-            "{'games': 'something to play'}, usually gives better answers",
-            SignatureWarning,
-            stacklevel=5,
-        )
-        texts = classes
-    return sentences.make_texts(pd.Series(texts, index=pd.Index(classes, dtype=object), dtype=object), template)
-
-
-def warn_if_foreign(encoder: Any, texts: Sequence[str]) -> None:
-    """Remark that the encoder knows few of the words in these texts, where it can tell."""
-    share_of = getattr(encoder, "fragment_share", None)
-    some = [*texts[:: max(1, len(texts) // LOOKED_AT)]]
-    if share_of is None or sum(len(_WORD.findall(text)) for text in some) < LEAST_WORDS:
-        return
-    share = share_of(some)
-    if share >= FOREIGN:
-        warnings.warn(
-            f"MiniLM knows English, and {share:.0%} of what it reads here are pieces of words that it does not know, "
-            f"as in {some[0][:60]!r}: expect weak answers; for other languages take a multilingual encoder, such as "
-            "'paraphrase-multilingual-MiniLM-L12-v2' (pip install 'zskl[sentences]')",
-            WeakEncoderWarning,
-            stacklevel=5,
-        )
-
-
-def check_probe(encoder: sentences.Encoder, known: NDArray[np.float64], name: str) -> None:
-    """Refuse an encoder that gives another vector than the one that the model was fitted with."""
-    found = np.asarray(sentences.encode_texts(encoder, [PROBE]), np.float64)[0]
-    if len(found) != len(known):
-        raise ValueError(
-            f"the encoder {name} gives vectors of {len(found)} numbers, the model was fitted with {len(known)}: take "
-            "the encoder that it was fitted with, or fit it again"
-        )
-    if float(_unit(found) @ known) < SAME:
-        raise ValueError(
-            f"the encoder {name} gives other vectors than the one that the model was fitted with: install the version "
-            "of then, or fit the model again"
-        )
-
-
-def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = float(np.linalg.norm(vector))
-    return vector / length if length else np.full_like(vector, len(vector) ** -0.5)
 
 
 def explain_texts(
@@ -471,11 +420,8 @@ def _list_candidates(model: Any, signatures: Any, candidates: Labels | None) -> 
     if candidates is not None:
         return np.asarray(candidates).tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     if signatures is not None:
-        return (
-            list(dict.fromkeys(signatures.index.tolist()))
-            if hasattr(signatures, "index")
-            else signatures.classes.tolist()
-        )
+        labels = signatures.index if hasattr(signatures, "index") else signatures.labels
+        return list(dict.fromkeys(labels.tolist()))
     return list(model.candidates_.tolist())
 
 

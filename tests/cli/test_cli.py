@@ -29,7 +29,7 @@ FOUNDATIONS = {"numpy", "pandas", "scipy", "sklearn", "joblib", "narwhals", "saf
 
 SELDOM = {  # of what zskl uses, that which most work never needs
     *("sklearn.metrics", "sklearn.model_selection"),
-    *("platformdirs", "zskl.signatures.sentences"),
+    *("platformdirs", "tokenizers"),
 }
 
 

@@ -392,3 +392,26 @@ def test_frames_that_are_refused_by_a_sentence(tables):
         Dataset.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)
     with pytest.raises(ValueError, match="X holds 'word' in column 0: expected numbers"):
         ESZSL().fit(pd.DataFrame({0: ["word", "other"], 1: [1, 2]}), ["a", "b"])
+
+
+def test_blocks_follow_one_another_and_cover_all_columns():
+    data = Dataset(**fields(), blocks={"eye": 1, "ear": 1}, signature_blocks={"all": range(2)})
+    assert dict(data.blocks) == {"eye": range(1), "ear": range(1, 2)}
+    assert dict(data.signature_blocks) == {"all": range(2)}
+    assert dict(pickle.loads(pickle.dumps(data)).blocks) == dict(data.blocks)
+    assert dict(Dataset(**fields()).blocks) == {"features": range(2)}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "sentence"),
+    [
+        ({"eye": 1}, "blocks have 1 columns together: expected all 2"),
+        ({"eye": 1, "ear": 0}, r"blocks\['ear'\] is range\(1, 1\): expected a number of columns above 0"),
+        ({"eye": range(1, 2), "ear": range(1)}, r"blocks\['eye'\] is range\(1, 2\): .* starts at column 0"),
+        ({"eye": "both"}, r"blocks\['eye'\] is 'both'"),
+        ([1, 1], r"blocks is \[1, 1\]: expected a mapping"),
+    ],
+)
+def test_other_blocks_are_refused(blocks, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Dataset(**fields(), blocks=blocks)

@@ -20,6 +20,7 @@ from zskl.cli import app
 from zskl.cli._datasets import pick_dataset_features
 from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
 from zskl.experiments import run_folder
+from zskl.experiments.sweep import DatasetSource
 
 n = len(CLASSES) * EACH
 
@@ -945,3 +946,92 @@ def test_values_that_are_not_finite(value, kept, source, read, monkeypatch, tmp_
     with pytest.raises(ValueError, match=r"features\.npy: features is NaN or infinite .* in rows 41.*in columns 2, 5;"):
         xlsa17.load_matrix(source, read)
     assert not kept or not list(entry(tmp_path).iterdir())
+
+
+# several feature files, several class tables
+
+
+@pytest.fixture
+def two_networks(tmp_path):
+    """Two roots with the same rows: res101.mat and sent_splits.mat, and clip.mat of three features."""
+    splits, features = tiny()
+    one = write_package(tmp_path / "one" / "CUB", splits, features)
+    scipy.io.savemat(one / "sent_splits.mat", splits | {"att": np.arange(3.0 * len(CLASSES)).reshape(3, -1)})
+    two = write_package(tmp_path / "two" / "CUB", splits, features)
+    (two / "res101.mat").unlink()
+    scipy.io.savemat(two / "clip.mat", features | {"features": features["features"][:3] + 1})
+    return [tmp_path / "one", tmp_path / "two"]
+
+
+def test_two_networks_stand_side_by_side(two_networks):
+    data = xlsa17.load("CUB", two_networks, "res101+clip")
+    alone = [xlsa17.load("CUB", root) for root in two_networks]
+    np.testing.assert_array_equal(data.X, np.hstack([one.X for one in alone]))
+    d = alone[0].X.shape[1]
+    assert dict(data.blocks) == {"res101": range(d), "clip": range(d, d + 3)}
+    assert data.features == "res101+clip"
+    assert "res101.mat and clip.mat" in data.source
+    assert dict(alone[1].blocks) == {"clip": range(3)}
+    assert alone[1].features == "clip"
+
+
+def test_the_second_root_is_looked_in_for_a_single_network(two_networks):
+    np.testing.assert_array_equal(
+        xlsa17.load("CUB", two_networks, "clip").X, xlsa17.load("CUB", two_networks[1], "clip").X
+    )
+
+
+@pytest.mark.parametrize("fault", ["labels", "images"])
+def test_networks_of_other_rows_are_refused(two_networks, fault):
+    _, features = tiny()
+    other = features | {"features": features["features"][:3]}
+    if fault == "labels":
+        other["labels"] = np.roll(features["labels"], 1, axis=0)
+    else:
+        other["image_files"] = np.roll(features["image_files"], 1, axis=0)
+    scipy.io.savemat(two_networks[1] / "CUB" / "clip.mat", other)
+    with pytest.raises(
+        ValueError, match=r"clip\.mat has other rows than .*res101\.mat .*same images in the same order"
+    ):
+        xlsa17.load("CUB", two_networks, "res101+clip")
+
+
+@pytest.mark.parametrize("names", ["res101+", "+", "res101+RES101"])
+def test_names_of_networks_are_different_and_not_empty(two_networks, names):
+    with pytest.raises(ValueError, match=r"features is .*: expected NAME, or different names such as A\+B"):
+        xlsa17.load("CUB", two_networks, names)
+
+
+def test_named_split_files_hold_other_class_tables(two_networks):
+    sentences = xlsa17.load("CUB", two_networks, "res101", "sent").signatures
+    np.testing.assert_array_equal(sentences.to_numpy(), np.arange(3.0 * len(CLASSES)).reshape(3, -1).T)
+    assert list(sentences.columns) == ["sent 1", "sent 2", "sent 3"]
+    both = xlsa17.load("CUB", two_networks, "res101", "att+sent")
+    attributes = xlsa17.load("CUB", two_networks, "res101").signatures
+    pd.testing.assert_frame_equal(both.signatures, pd.concat([attributes, sentences], axis=1))
+    p = attributes.shape[1]
+    assert dict(both.signature_blocks) == {"att": range(p), "sent": range(p, p + 3)}
+    with pytest.raises(
+        ValueError, match=r"signatures names 'words'.*expected 'att', 'original_att', 'sent', FILE\.mat"
+    ):
+        xlsa17.load("CUB", two_networks, "res101", "words")
+
+
+def test_equal_columns_of_two_tables_are_told_apart(two_networks):
+    both = xlsa17.load("CUB", two_networks, "res101", "att+original_att")
+    assert both.attribute_names[0].startswith("att: ")
+    assert not both.signatures.columns.has_duplicates
+
+
+def test_the_command_line_takes_several_roots(two_networks):
+    roots = [part for root in two_networks for part in ("--root", str(root))]
+    answer = CliRunner().invoke(app, ["data", "check", "CUB", *roots, "--features", "res101+clip"])
+    assert answer.exit_code in (0, 1), answer.output
+    assert str(xlsa17.load("CUB", two_networks, "res101+clip").X.shape[1]) in answer.output
+
+
+def test_a_sweep_finds_the_same_roots_from_another_folder(two_networks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = DatasetSource("cub", ("one", "two"), "res101+clip")
+    found = source.absolute(source.load())
+    assert found == DatasetSource("cub", tuple(str(root.resolve()) for root in two_networks), "res101+clip")

@@ -363,3 +363,17 @@ def test_record_of_an_earlier_version_with_100_percent_is_corrected(record):
     table = compare([old, Unit("eszsl", 0).run(two)])
     have = [row.labels["method"] for row in table.rows if "zero-shot" in row.figures]
     assert have == ["eszsl"]
+
+
+def test_without_test_rows_of_seen_classes_there_is_zero_shot_alone(caplog):
+    data = make_synthetic(n_seen=6, n_unseen=3)
+    parts = {**data.parts, "test_seen": np.empty(0, np.int64)}
+    bare = Dataset(data.name, data.X, data.y, data.signatures, parts)
+    with caplog.at_level("WARNING", "zskl"):
+        found = Unit("class-means", 0).run(bare)
+    assert "zero-shot accuracy alone, without the generalised protocol" in caplog.text
+    assert found.zsl.accuracy == Unit("class-means", 0).run(data).zsl.accuracy
+    assert found.gzsl.harmonic is None
+    assert found.gzsl.per_class == {}
+    again = Record.from_json(json.loads(json.dumps(found.to_json())))
+    assert "zero-shot" in str(compare([again]))

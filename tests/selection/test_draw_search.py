@@ -118,7 +118,7 @@ def test_held_out_rows_have_no_part_in_the_space_that_scores_them():
     other = DrawnModels(moved_data).apart("l2")[0]
     mine, theirs = first.model._fit_cache.space, other.model._fit_cache.space
     np.testing.assert_allclose(theirs.center, mine.center, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(theirs.eigenvalues, mine.eigenvalues, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(theirs.spectrum.values, mine.spectrum.values, rtol=0, atol=1e-9)
     leaking = (DrawnModels(one).make({"feature_scaling": "l2"})[0]._fit_cache.space for one in (shared, moved_data))
     centers = [one.center for one in leaking]
     assert np.abs(centers[0] - centers[1]).max() > 1e-3

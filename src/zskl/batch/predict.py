@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,11 @@ from zskl.experiments import record, run_folder
 from zskl.experiments.sweep import Failure
 from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.signatures.words import read_names
+
+ARRAYS = (".npy", ".npz", ".mat")  # hold vectors, also for a model that takes texts
+if TYPE_CHECKING:
+    from zskl.texts import TextClassifier, TextExplanation
 
 PathLike = str | os.PathLike[str]
 Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
@@ -131,7 +136,14 @@ def open_for_model(
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
-    if prepared is not None:  # the dataset had holes or words
+    encoded = open_encoded(model)
+    if encoded is not None and not str(path).lower().endswith(ARRAYS):
+        head = tables.read_header(path)
+        wanted = encoded.column_ if encoded.column_ in head.fields else None
+        column = tables.find_text_column(path, head, wanted, labels)
+        head = tables.encode_texts_of(head, column, encoded._encode, int(model.n_features_in_))
+        source = head.open(tables.Wanted(labels, rows=rows))
+    elif prepared is not None:  # the dataset had holes or words
         source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
     else:
         source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
@@ -141,6 +153,15 @@ def open_for_model(
             f"{model.n_features_in_} that it was fitted on, in the same order"
         )
     return source
+
+
+def open_encoded(model: ZeroShotClassifier) -> TextClassifier | None:
+    """A model from a file as a classifier of texts; None if its rows are none."""
+    if (getattr(model, "encoder_", None) or {}).get("kind") != "texts":
+        return None
+    from zskl.texts import TextClassifier  # which imports what few models need
+
+    return TextClassifier._from_model(model)
 
 
 def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
@@ -153,7 +174,12 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     known = model.signature_table_
     if path is None:
         return known
-    frame = tables.read_signatures(path, known=model.attribute_names_)
+    encoded = open_encoded(model)
+    if encoded is None:
+        frame = tables.read_signatures(path, known=model.attribute_names_)
+    else:
+        frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
+        frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)
     frame.index = pd.Index(to_model_labels(model, frame.index.tolist()), name=frame.index.name)
     try:
         new = table.read_table(frame, names=model.attribute_names_, known=known.classes.tolist())
@@ -194,11 +220,18 @@ class Explained:
 
     named_by: str
     row: object
-    explanation: Explanation
+    explanation: Explanation | TextExplanation
 
     def lines(self) -> Iterator[list[object]]:
         """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
         one = self.explanation
+        if not isinstance(one, Explanation):
+            told = [self.row, one.label, one.against, _format_number(one.difference), "", ""]
+            for rank, (word, fall) in enumerate(one.words, start=1):
+                yield [*told, rank, word, _format_number(fall), "", ""]
+            for text, label, near in one.examples:
+                yield [*told, "", f"like {text!r} ({label})", _format_number(near), "", ""]
+            return
         head = [self.row, one.label, one.against, *map(_format_number, (one.difference, one.calibration, one.rest))]
         for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
             values = [_format_number(value) for value in (contribution, one.values[m], one.values_against[m])]
@@ -228,14 +261,19 @@ def explain_file(
     names = None if candidates is None else to_model_labels(model, candidates)
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
     end = None if rows is None else max(some.stop for some in rows)
-    done = 0
+    done, encoded = 0, open_encoded(model)
     for block in open_for_model(model, features).blocks():
         numbers = np.arange(done, done + len(block.X))
         asked = np.flatnonzero([rows is None or any(number in some for some in rows) for number in numbers.tolist()])
         if len(asked):
             X = block_features(model, block)
             X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
-            found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
+            found: Any
+            if encoded is not None and block.texts is not None:
+                some = [block.texts[place] for place in asked.tolist()]
+                found = encoded._explain_encoded(some, np.asarray(X), top, table, names, mine, theirs)
+            else:
+                found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]
                 yield Explained("row" if block.ids is None else "id", row, explanation)
@@ -255,10 +293,10 @@ def explanation_lines(found: Iterator[Explained]) -> Iterator[list[object]]:
         yield from one.lines()
 
 
-def parse_row_numbers(texts: Sequence[str]) -> list[range]:
+def parse_row_numbers(given: Sequence[str]) -> list[range]:
     """["3", "10-19"] → the rows that they name, both ends included."""
     found = []
-    for text in texts:
+    for text in given:
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:

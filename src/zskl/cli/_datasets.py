@@ -15,7 +15,11 @@ from zskl.experiments.sweep import DatasetSource
 
 
 def load_dataset(
-    name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
+    name: str,
+    root: list[Path] | None,
+    features: list[str] | None,
+    signatures: str | None = None,
+    folds: str | None = None,
 ) -> datasets.Dataset:
     """The dataset that these options name; see `load_source`."""
     return load_source(find_dataset_source(name, root, features, signatures, folds))
@@ -34,14 +38,20 @@ def load_source(source: DatasetSource) -> datasets.Dataset:
 
 
 def find_dataset_source(
-    name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
+    name: str,
+    root: list[Path] | None,
+    features: list[str] | None,
+    signatures: str | None = None,
+    folds: str | None = None,
 ) -> DatasetSource:
     """Where this dataset comes from, by the options of a command."""
     wanted = pick_dataset_features(name, features or [])
     if not is_benchmark_name(name):  # --root and --features speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
-    return DatasetSource(name, None if root is None else str(root), wanted, signatures, folds)
+    roots = tuple(map(str, root or ()))
+    # One root is a string, as records and shards of earlier versions have it.
+    return DatasetSource(name, roots[0] if len(roots) == 1 else roots or None, wanted, signatures, folds)
 
 
 def pick_dataset_features(name: str, features: list[str]) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
 # Panels of `--help`. The first has no name here: it holds the five options of a command that are used most.
 MORE, FILES, MACHINE, ALWAYS = "More options", "How files are found and read", "Where it runs", "In every command"
+TEXTS = "Where rows are texts"
 MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
 
 
@@ -57,9 +58,9 @@ Workers: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="How many processes. Default: one per core.", rich_help_panel=MACHINE)
 ]
 Root: TypeAlias = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
-        help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache.",
+        help="The folder of the benchmarks (the xlsa17 package), repeatable. Default: $ZSKL_DATA, then the user cache.",
         rich_help_panel=FILES,
     ),
 ]
@@ -67,7 +68,8 @@ Features: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME or DATASET=NAME",
-        help="The feature file NAME.mat of a benchmark, repeatable. Default: res101, else the only one there.",
+        help="The feature file NAME.mat of a benchmark, repeatable; A+B for two side by side. Default: res101, else "
+        "the only one there.",
         rich_help_panel=FILES,
     ),
 ]
@@ -75,7 +77,8 @@ Signatures: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="NAME or FILE",
-        help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv.",
+        help="att (default), original_att, NAME for NAME_splits.mat, FILE.mat, FILE.mat:VARIABLE or FILE.csv; A+B for "
+        "two side by side.",
         rich_help_panel=FILES,
     ),
 ]

@@ -131,16 +131,52 @@ def words(
 
 def make(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
-    features: Annotated[
-        Path, typer.Option(metavar="FILE", help=f"A row per sample: {_options.TABLES}; 'id' names rows.")
-    ],
     labels: Annotated[
         str, typer.Option(metavar="FILE|COLUMN", help="The classes: a column of the features, or a file, also .txt.")
     ],
+    features: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"A row per sample: {_options.TABLES}; 'id' names rows.")
+    ] = None,
     signatures: Annotated[
-        Path,
+        Path | None,
         typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: the same kinds of files."),
-    ],
+    ] = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="In place of --features: a row per text, with a column of texts.",
+            rich_help_panel=_options.TEXTS,
+        ),
+    ] = None,
+    descriptions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="In place of --signatures: the class and a sentence about it in each line, or names alone.",
+            rich_help_panel=_options.TEXTS,
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column of texts. Default: text.", rich_help_panel=_options.TEXTS),
+    ] = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What encodes texts: minilm (no PyTorch), or a sentence-transformers model.",
+            rich_help_panel=_options.TEXTS,
+        ),
+    ] = "minilm",
+    template: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Text around each description, such as 'a question about {}'. Repeatable.",
+            rich_help_panel=_options.TEXTS,
+        ),
+    ] = None,
     unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
     unseen_fraction: Annotated[
         float | None,
@@ -191,6 +227,8 @@ def make(
     Example: [b]zskl data make birds --features birds.csv --labels species --signatures traits.csv --unseen kiwi[/b]
 
     Example: [b]zskl data make birds --features rows.csv.gz --labels species --signatures traits.xlsx --missing mean[/b]
+
+    Example: [b]zskl data make mine --texts rows.csv --labels label --descriptions classes.csv[/b]
     """
     from tempfile import TemporaryDirectory
 
@@ -199,7 +237,18 @@ def make(
 
     if unseen and unseen_fraction is not None:
         raise ValueError("--unseen and --unseen-fraction were both given: name the unseen classes, or have them drawn")
+    if (texts is None) != (descriptions is None) or (texts is None) == (features is None and signatures is None):
+        raise ValueError(
+            "expected --features with --signatures, tables of numbers; or --texts with --descriptions, where rows are "
+            "texts and a sentence describes each class"
+        )
+    if texts is None and (text_column or template):
+        raise ValueError("--text-column and --template are for --texts: leave them out, or give --texts")
+    rows, table = (features, signatures) if texts is None else (texts, descriptions)
+    if rows is None or table is None:
+        raise ValueError(f"--{'features' if rows is None else 'signatures'} is missing: give both of them")
     how: dict[str, Any] = {
+        **({} if texts is None else {"text_column": text_column or "text", "encoder": encoder, "template": template}),
         "unseen": unseen or None,
         "unseen_fraction": 0.25 if unseen_fraction is None else unseen_fraction,
         "seed": seed,
@@ -212,7 +261,7 @@ def make(
     }
     with collect_warnings():
         if format_ == "zskl":
-            data = datasets.make(out, features, labels, signatures, force=force, **how)
+            data = datasets.make(out, rows, labels, table, force=force, **how)
             found = datasets.check(data)
         else:
             with (
@@ -220,7 +269,7 @@ def make(
                 TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
             ):
                 made = Path(scratch) / out.name
-                data = datasets.make(made, features, labels, signatures, **how)
+                data = datasets.make(made, rows, labels, table, **how)
                 xlsa17.write_benchmark(data, place, folder.read_row_names(made))
                 found = datasets.check(data)
                 del data

@@ -91,6 +91,7 @@ def fit(
     from zskl.cli import _datasets
     from zskl.datasets import folder, images
     from zskl.selection.search_results import SCORINGS
+    from zskl.texts import remember_encoder
 
     runner = _options.make_engine(engine, address, workers)
     settings = dict(_options.parse_setting(text) for text in set_ or [])
@@ -119,6 +120,9 @@ def fit(
     prepared = folder.read_preparation(data)
     if prepared is not None:
         model.preparation_ = prepared.text()
+    source = folder.read_text_source(data)
+    if source is not None:
+        remember_encoder(model, source, loaded.X, loaded.y)
     model.backbone_ = loaded.backbone or images.backbone_of_features(loaded.features)
     model.save(out)
     _report_fit(model, found, scoring)

@@ -135,11 +135,12 @@ def paper(
 
 
 def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[DatasetSource]:
-    """One for each of the features that are asked for, from the first root that has them; else one for each root that
-    has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
+    """One for each of the features that are asked for, from the first root that has them ("A+B" from all roots); else
+    one for each root that has the dataset. Where none has it there is one all the same, and loading it says what is
+    missing."""
     from zskl.cli import _datasets
     from zskl.datasets.fetch import SPLITS
-    from zskl.datasets.xlsa17 import find_folder, is_benchmark_name
+    from zskl.datasets.xlsa17 import BESIDE, find_folder, is_benchmark_name
     from zskl.experiments.sweep import DatasetSource
 
     if not is_benchmark_name(name):
@@ -156,6 +157,9 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
 
     found = []
     for one in asked:
+        if BESIDE in one:
+            found.append(DatasetSource(name, tuple(map(str, roots)), one))
+            continue
         root = next((root for root in roots if there(root, f"{one.removesuffix('.mat')}.mat")), roots[0])
         found.append(DatasetSource(name, str(root), one))
     return (

@@ -9,6 +9,7 @@ from pathlib import Path
 from zskl._validation import suggest
 from zskl.datasets import folder, letters, toy, xlsa17
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.fetch import Roots
 from zskl.datasets.folder import make
 from zskl.datasets.health import Health, check
 from zskl.datasets.tables import arrays
@@ -28,7 +29,7 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
 
 def load(
     name: str | PathLike[str],
-    root: str | PathLike[str] | None = None,
+    root: Roots | None = None,
     features: str | None = None,
     signatures: str | PathLike[str] | None = None,
     folds: str | None = None,
@@ -41,12 +42,12 @@ def load(
         "letters", "digits" or "synthetic", which come with the library; "letters:polish" and so on, where the letters
         of a language are unseen; a benchmark: "AWA1", "AWA2", "SUN", "CUB" or "APY"; or a folder that `make` or
         `zskl data make` wrote. Upper and lower case make no difference in names.
-    root : path-like, default=None
-        The folder with the files of a benchmark; see `xlsa17.load`.
+    root : path-like or list of these, default=None
+        The folder with the files of a benchmark, or several; see `xlsa17.load`.
     features : str, default=None
-        Which feature file of a benchmark; see `xlsa17.load`.
+        Which feature file of a benchmark, or "A+B" for two side by side; see `xlsa17.load`.
     signatures : str or path-like, default=None
-        Which class signatures of a benchmark; see `xlsa17.load`.
+        Which class signatures of a benchmark, or "A+B" for two tables side by side; see `xlsa17.load`.
     folds : {"file"}, default=None
         Which validation folds of a benchmark; see `xlsa17.load`.
 
@@ -112,9 +113,7 @@ def names() -> list[tuple[str, str]]:
     return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())
 
 
-def row_names(
-    name: str | PathLike[str], root: str | PathLike[str] | None = None, features: str | None = None
-) -> list[str] | None:
+def row_names(name: str | PathLike[str], root: Roots | None = None, features: str | None = None) -> list[str] | None:
     """Give the name of each row of a dataset.
 
     Parameters
@@ -143,6 +142,6 @@ def row_names(
         return folder.read_row_names(Path(name))
     if not xlsa17.is_benchmark_name(name):
         return None
-    file = xlsa17.choose_features(xlsa17.find_folder(name, root), features)
+    file = xlsa17.choose_feature_files(xlsa17.find_folders(name, root), features)[0]
     images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")
     return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None

@@ -76,6 +76,11 @@ class Dataset:
         The names of the d columns of X, if they have names.
     backbone : str, default=None
         The network that made the features from pictures, such as "efficientnet-lite2", if it is known.
+    blocks : mapping of str to int or range, default=None
+        The blocks of columns of X by name, such as one for each network: how many columns each has, in their order, or
+        which. Together they are all columns. None stands for a single block.
+    signature_blocks : mapping of str to int or range, default=None
+        The same for the columns of the table, where several tables stand side by side.
     checked : bool, default=False
         X is float32 and known to be finite, so it is not read to check it.
 
@@ -89,6 +94,8 @@ class Dataset:
         The labels as positions in `class_names`.
     seen_classes, unseen_classes : array
         The two kinds of classes, in the order of `class_names`.
+    blocks, signature_blocks : mapping of str to range
+        Name → columns, also of a single block: what `ClassMeansClassifier` takes under the same names.
     fingerprint : str
         SHA-256 of labels, parts and signatures, not of X. It is the same in every process.
     features_digest : str
@@ -116,6 +123,8 @@ class Dataset:
     features: str = ""
     feature_names: tuple[str, ...] | None = None
     backbone: str | None = None
+    blocks: Mapping[str, range] | None = None  # always a mapping once the record is made
+    signature_blocks: Mapping[str, range] | None = None
     checked: InitVar[bool] = False
 
     @classmethod
@@ -219,6 +228,10 @@ class Dataset:
             keep(self, "signatures", _check_signatures(self.signatures))
             _check_described(self.y, self.codes, self.class_names)
             keep(self, "parts", _check_parts(self.parts, len(self.X)))
+            single = {"blocks": self.features or "features", "signature_blocks": "signatures"}
+            widths = {"blocks": self.X.shape[1], "signature_blocks": self.signatures.shape[1]}
+            for field, width in widths.items():
+                keep(self, field, _check_blocks(field, getattr(self, field) or {single[field]: width}, width))
             self._check_class_split()
         log.info("%r", self)
 
@@ -258,7 +271,8 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
-        return type(self), (*fields, self.feature_names, self.backbone, True)  # X was checked when this record was made
+        blocks = dict(self.blocks or {}), dict(self.signature_blocks or {})
+        return type(self), (*fields, self.feature_names, self.backbone, *blocks, True)  # X was checked
 
     def samples(self, part: str) -> tuple[NDArray[np.float32] | pd.DataFrame, NDArray[np.generic]]:
         """Give X and y of a part, ready for `fit`.
@@ -478,6 +492,32 @@ def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.in
         shared = np.intersect1d(found[a], found[b])
         if shared.size:
             raise ValueError(f"parts {a!r} and {b!r} share rows {list_values(shared)}; put each into one of them")
+    return MappingProxyType(found)
+
+
+def place_blocks(widths: Mapping[str, int]) -> dict[str, range]:
+    """Name → columns of blocks of these widths that follow one another."""
+    ends = np.cumsum(list(widths.values())).tolist()
+    return {name: range(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
+
+
+def _check_blocks(field: str, given: Any, width: int) -> Mapping[str, range]:
+    """Name → columns of blocks that follow one another and are all of `width` columns together."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{field} is {given!r}: expected a mapping from name to a number of columns, or to a range")
+    found: dict[str, range] = {}
+    start = 0
+    for name, columns in given.items():
+        if isinstance(columns, int | np.integer) and not isinstance(columns, bool):
+            columns = range(start, start + int(columns))
+        if not isinstance(columns, range) or (columns.start, columns.step) != (start, 1) or not columns:
+            raise ValueError(
+                f"{field}[{name!r}] is {columns!r}: expected a number of columns above 0, or a range that starts at "
+                f"column {start}, where the block before ends"
+            )
+        found[str(name)], start = columns, columns.stop
+    if start != width:
+        raise ValueError(f"{field} have {start} columns together: expected all {width}")
     return MappingProxyType(found)
 
 

@@ -12,7 +12,7 @@ import shutil
 import urllib.parse
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -28,16 +28,28 @@ Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and i
 PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 
 
-def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
+Roots: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one folder of benchmarks, or several
+
+
+def benchmark_folder(name: str, root: Roots | None = None) -> Path:
     """The folder with att_splits.mat, in any case, inside `root`; by default in $ZSKL_DATA, then the user's cache."""
-    given = os.environ.get("ZSKL_DATA") if root is None else root
-    roots = [Path(given).expanduser()] if given else []
+    return benchmark_folders(name, root)[0]
+
+
+def benchmark_folders(name: str, root: Roots | None = None) -> list[Path]:
+    """The same in each of several roots that has one; there is one at least."""
+    given: Roots | None = os.environ.get("ZSKL_DATA") if root is None else root
+    several = [given] if isinstance(given, str | os.PathLike) else list(given or ())
+    roots = [Path(one).expanduser() for one in several if os.fspath(one)]
     roots += [cache_folder()] if root is None else []
+    found = []
     for one in roots:
-        for inside in INSIDE:
-            folder = _find_fetched_child(one / inside, name)
-            if folder is not None and (folder / SPLITS).is_file():
-                return folder
+        folders = (_find_fetched_child(one / inside, name) for inside in INSIDE)
+        there = next((folder for folder in folders if folder is not None and (folder / SPLITS).is_file()), None)
+        if there is not None:
+            found.append(there)
+    if found:
+        return found
     looked = "; ".join(f"{one} ({'is there' if one.is_dir() else 'no such folder'})" for one in roots)
     raise FileNotFoundError(
         f"no {name}/{SPLITS} found. Looked in {looked}: itself, and data/, xlsa17/ and xlsa17/data/ inside. "

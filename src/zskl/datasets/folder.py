@@ -38,6 +38,7 @@ from zskl.signatures.table import CLASS_COLUMN, Numbering
 from zskl.version import __version__
 
 PathLike = str | os.PathLike[str]
+EXAMPLES, MOST_TEXTS = 1000, 50_000  # texts that a manifest keeps, of the first so many
 MANY = 5  # rows per class, on average: more than people describe a class by
 FORMAT = "zskl-dataset"
 VERSION = 1
@@ -57,8 +58,9 @@ def write_folder(
     made: Mapping[str, Any],
     ids: Sequence[str] | None = None,
     preparation: Preparation | None = None,
+    encoder: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write all but features.npy; `made` tells how the dataset was made, `preparation` what new rows need."""
+    """Write all but features.npy; `made` tells how it was made, `preparation` or `encoder` what new rows need."""
     header = ["id", "label"] if ids is not None else ["label"]
     _write_csv(folder / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
@@ -81,6 +83,7 @@ def write_folder(
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
         "backbone": data.backbone,
+        **({} if encoder is None else {"encoder": dict(encoder)}),
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
         "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
@@ -156,6 +159,52 @@ def read_preparation(path: str | os.PathLike[str]) -> Preparation | None:
     """What new rows need before they are features like those of a dataset folder; None for anything else."""
     text = read_manifest(Path(path)).get("preparation") if is_dataset(path) else None
     return None if text is None else Preparation.from_text(text)
+
+
+class TextSource:
+    """Rows that are texts: the column that has them, and the encoder that turns them and descriptions into vectors."""
+
+    def __init__(self, encoder: str, template: str | Sequence[str] | None, column: str) -> None:
+        self.name, self.template, self.column = encoder, template, column
+        from zskl.signatures import sentences
+
+        self._sentences = sentences  # imported where it is needed, with what it imports
+        self.encoder = sentences.load_encoder(encoder)
+        self._first: list[str] = []  # texts, to take examples from
+
+    def describe(self, given: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """The class table, and what it was made from."""
+        texts = self._sentences.make_class_texts(given, self.template)
+        told = {
+            "encoder": self._sentences.encoder_identity(self.name) or self.name,
+            "templates": list(texts.templates),
+            "texts": {str(label): rows for label, rows in texts.by_class().items()},
+        }
+        return self._sentences.encode_class_texts(texts, self.encoder), told
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        self._sentences.warn_if_foreign(self.encoder, texts)
+        self._first += texts[: MOST_TEXTS - len(self._first)]
+        return np.asarray(self._sentences.encode_texts(self.encoder, texts), np.float32)
+
+    def record(self, training: NDArray[np.int64], codes: NDArray[np.int64]) -> dict[str, Any]:
+        """What the manifest says: how to encode new rows, and some training rows to show in explanations."""
+        some = training[training < len(self._first)]
+        chosen = some[self._sentences.choose_examples(codes[some], EXAMPLES)]
+        return {
+            "encoder": self.name,
+            "identity": self._sentences.encoder_identity(self.name),
+            "probe": self._sentences.encode_probe(self.encoder).tolist(),
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
+            "column": self.column,
+            "example_rows": chosen.tolist(),
+            "examples": [self._first[row] for row in chosen.tolist()],
+        }
+
+
+def read_text_source(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """How the texts of a dataset folder were encoded; None for anything else."""
+    return read_manifest(Path(path)).get("encoder") if is_dataset(path) else None
 
 
 def read_row_names(folder: Path) -> list[str] | None:
@@ -364,6 +413,9 @@ def make(
     keep_columns: Sequence[str] = (),
     encoding: str = tables.ENCODING,
     decimal: str = tables.DECIMAL,
+    text_column: str | None = None,
+    encoder: str = "minilm",
+    template: str | Sequence[str] | None = None,
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
 
@@ -405,6 +457,14 @@ def make(
         How CSV and text files are encoded. Spreadsheets in Western Europe often write "cp1252".
     decimal : {".", ","}, default="."
         How fractions are written in CSV files: 1.5 or 1,5. With commas, semicolons or tabs separate the cells.
+    text_column : str, default=None
+        The column of `features` that holds texts, for rows that are texts: an encoder turns them into features. The
+        file `signatures` then names each class and describes it by a sentence, see `zskl.signatures.read_names`. The
+        dataset remembers the encoder, so that a model fitted on it takes texts, too.
+    encoder : str, default="minilm"
+        What encodes texts and descriptions, see `zskl.signatures.sentence_vectors`.
+    template : str or list of str, default=None
+        Text around each description, such as "a question about {}".
 
     Returns
     -------
@@ -435,6 +495,7 @@ def make(
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
     from zskl.signatures.sentences import read_texts
+    from zskl.signatures.words import read_names
 
     split.check_seed(seed)
     out = Path(out)
@@ -448,9 +509,17 @@ def make(
         check_option("categories", categories, ("onehot",))
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
-    table = tables.read_signatures(signatures, column, keep_columns)
-    _check_folder_columns(table, head, keep_columns, features, signatures)
-    texts = read_texts(signatures)  # if the table was made from texts
+    source = None
+    if text_column is None:
+        table = tables.read_signatures(signatures, column, keep_columns)
+        _check_folder_columns(table, head, keep_columns, features, signatures)
+        texts = read_texts(signatures)  # if the table was made from texts
+    else:
+        if missing is not None or categories is not None:
+            raise ValueError("missing and categories are for tables of numbers: leave them out where rows are texts")
+        source = TextSource(encoder, template, tables.find_text_column(features, head, text_column, column))
+        table, texts = source.describe(read_names(signatures, encoding))
+        head = tables.encode_texts_of(head, source.column, source.encode, table.shape[1])
     with open_new_folder(out, force) as temporary:
         rows = _copy_features(temporary / "raw.npy", head, labels, column, missing, categories, keep_columns)
         found = rows.labels
@@ -497,7 +566,8 @@ def make(
             **({} if decimal == tables.DECIMAL else {"decimal": decimal}),
             **({"texts": texts} if texts else {}),
         }
-        write_folder(temporary, data, made, rows.ids, preparation)
+        recorded = None if source is None else source.record(parts["trainval"], codes)
+        write_folder(temporary, data, made, rows.ids, preparation, recorded)
         # Some systems cannot rename a folder while a file in it is mapped.
         del data
     return load_folder(out)

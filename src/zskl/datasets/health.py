@@ -189,7 +189,8 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
         yield f"fewer than {SMALL} rows of class {list_values(small)}: its accuracy will be coarse"
     for part in ("test_seen", "test_unseen"):
         if not len(data.parts[part]):
-            yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"
+            without = "zero-shot accuracy alone" if part == "test_seen" else "nothing to evaluate"
+            yield f"no rows in {part}: zskl run has {without}, fit and predict can be used"
     if not any(part.endswith("_val") for part in data.parts):
         seen = len(data.seen_classes)
         coarse, none = "--tune makes seeded ones, coarse for so few classes", "too few for --tune to choose settings"

@@ -40,8 +40,8 @@ from zskl._files import (
     write_atomically,
 )
 from zskl._validation import list_values
-from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
-from zskl.datasets.fetch import SPLITS, benchmark_folder, check_fetched
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset, place_blocks
+from zskl.datasets.fetch import SPLITS, Roots, benchmark_folders, check_fetched
 from zskl.datasets.split import hold_out_thirds
 from zskl.datasets.tables import arrays
 from zskl.datasets.tables.descriptions import drop_identifiers
@@ -351,12 +351,40 @@ def _float_blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """X (n, d) float32 and finite; labels (n,) class numbers from 0; the folder of each image, where given."""
+    """X (n, d) float32 and finite; labels (n,) class numbers from 0; the folder of each image, where given.
+
+    `blocks` says how many columns each file has, of features that come from several.
+    """
 
     source: Path
     X: NDArray[np.float32]
     labels: NDArray[np.int64]
     folders: list[str] | None
+    blocks: dict[str, int]
+
+
+BESIDE = "+"  # joins the names of several feature files, or class tables, that stand side by side
+
+
+def choose_feature_files(folders: Sequence[Path], name: str | None = None) -> list[Path]:
+    """The feature files that `name` asks for, "A+B" for two, each from the first folder that has it."""
+    files = []
+    for one in _split_names("features", name) if name else [None]:
+        there = [folder for folder in folders if one and any(_is_feature_file(file, one) for file in folder.iterdir())]
+        files.append(choose_features((there or folders)[0], one))
+    return files
+
+
+def _split_names(field: str, text: str) -> list[str]:
+    """The names in "A+B", each of them once."""
+    names = [one.strip() for one in text.split(BESIDE)]
+    if not all(names) or len(set(map(str.lower, names))) < len(names):
+        raise ValueError(f"{field} is {text!r}: expected NAME, or different names such as A{BESIDE}B")
+    return names
+
+
+def _is_feature_file(file: Path, name: str) -> bool:
+    return file.suffix.lower() == ".mat" and file.stem.lower() == name.removesuffix(".mat").lower()
 
 
 def has_published_features(data: Dataset) -> bool | None:
@@ -372,7 +400,7 @@ def has_published_features(data: Dataset) -> bool | None:
 
 def choose_features(folder: Path, name: str | None = None) -> Path:
     """The file `name`.mat of the folder; by default res101.mat, else the only other feature file there."""
-    files = sorted(file for file in folder.glob("*.mat") if file.name.lower() != SPLITS)
+    files = sorted(file for file in folder.glob("*.mat") if not file.stem.lower().endswith("_splits"))
     wanted = (name or DEFAULT_FEATURES).removesuffix(".mat")
     for file in files:
         if file.stem.lower() == wanted.lower():
@@ -396,7 +424,33 @@ def read_features(path: Path) -> Features:
     found = load_matrix(path, _read_matrix)
     labels = np.array(found.notes["labels"], dtype=np.int64)
     names, codes = found.notes["folders"], found.notes["folder_codes"]
-    return Features(path, found.X, labels, [names[code] for code in codes] if names else None)
+    folders = [names[code] for code in codes] if names else None
+    return Features(path, found.X, labels, folders, {path.stem: found.X.shape[1]})
+
+
+def read_feature_files(paths: Sequence[Path]) -> Features:
+    """The features of several files side by side; refused unless all have the same rows."""
+    parts = [read_features(path) for path in paths]
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for other in parts[1:]:
+        same = np.array_equal(first.labels, other.labels)
+        # An image of the same class in another place of the file shows in the names of the images alone.
+        images = [_read_image_names(part.source) for part in (first, other)] if same else []
+        if not same or (all(images) and images[0] != images[1]):
+            raise ValueError(
+                f"{other.source} has other rows than {first.source} ({len(other.labels)} and {len(first.labels)}, or "
+                "in another order): expected the same images in the same order, to put their features side by side"
+            )
+    blocks = {part.source.stem: part.X.shape[1] for part in parts}
+    return Features(first.source, np.hstack([part.X for part in parts]), first.labels, first.folders, blocks)
+
+
+def _read_image_names(path: Path) -> list[str] | None:
+    """The file name of each row's image, without folders, which differ from machine to machine."""
+    images = arrays.read_mat(path, (), optional=("image_files",)).get("image_files")
+    return [re.split(r"[/\\]", str(one))[-1] for one in images] if isinstance(images, list) else None
 
 
 def _has_features(path: Path) -> bool:
@@ -421,8 +475,32 @@ def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
     return _orient_mat_matrix(found["features"], len(labels), f"{path}: features", "label", beside), notes
 
 
+def read_class_tables(
+    splits: Splits, choice: str | os.PathLike[str] = "att"
+) -> tuple[pd.DataFrame, dict[str, int] | None]:
+    """(C, p) by class, and how many columns each table has where `choice` names several, such as "att+sent"."""
+    text = os.fspath(choice)
+    if BESIDE not in text or Path(text).is_file():
+        return read_class_table(splits, text), None
+    names = _split_names("signatures", text)
+    found = {name: read_class_table(splits, name) for name in names}
+    several = [name for name, table in found.items() if table.index.has_duplicates]
+    if several:
+        raise ValueError(
+            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one in each, "
+            "because rows of several tables stand side by side"
+        )
+    columns = [column for table in found.values() for column in table.columns]
+    if len(set(columns)) < len(columns):
+        found = {name: table.add_prefix(f"{Path(name).stem}: ") for name, table in found.items()}
+    return pd.concat(list(found.values()), axis=1), {name: table.shape[1] for name, table in found.items()}
+
+
 def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
-    """(C, p) by class. `choice` is "att", "original_att", FILE.mat (its att), FILE.mat:VARIABLE or FILE.csv."""
+    """(C, p) by class. `choice` is "att", "original_att", NAME of NAME_splits.mat, FILE.mat, FILE.mat:VARIABLE or .csv.
+
+    Of a file without a VARIABLE it is att.
+    """
     text = os.fspath(choice)
     written = (choice.encoding, choice.decimal) if isinstance(choice, TextFile) else ()
     if text in ("att", "original_att"):
@@ -430,8 +508,14 @@ def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> 
         if values is None:
             raise ValueError(f"{splits.source} has no original_att; use signatures='att'")
         return _class_frame(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
+    named = splits.source.parent / f"{text}_splits.mat"
+    if re.fullmatch(r"\w+", text) and named.is_file():
+        table = _read_mat_table(splits, named, "att")
+        return table.set_axis([f"{text} {k}" for k in range(1, table.shape[1] + 1)], axis=1)
     file, _, field = text.rpartition(":") if re.search(r"\.mat:\w+$", text, re.IGNORECASE) else (text, "", "att")
-    expected = "expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv"
+    others = [file.name.removesuffix("_splits.mat") for file in sorted(splits.source.parent.glob("*_splits.mat"))]
+    known = list(dict.fromkeys(["att", "original_att", *others]))
+    expected = f"expected {list_values(known)}, FILE.mat, FILE.mat:VARIABLE or FILE.csv"
     given, beside = Path(file).expanduser(), splits.source.parent
     path = next((path for path in (given, beside / given) if path.is_file()), None)
     if path is None:
@@ -663,7 +747,7 @@ def _name_key(name: str) -> str:
 
 def load(
     name: str,
-    root: str | os.PathLike[str] | None = None,
+    root: Roots | None = None,
     features: str | None = None,
     signatures: str | os.PathLike[str] | None = None,
     folds: str | None = None,
@@ -674,14 +758,17 @@ def load(
     ----------
     name : str
         "AWA1", "AWA2", "SUN", "CUB" or "APY", in upper or lower case.
-    root : path-like, default=None
+    root : path-like or list of these, default=None
         The folder that holds the dataset folders, or the unpacked package, or the folder that the package is in. None
-        looks in $ZSKL_DATA, then in the user's cache.
+        looks in $ZSKL_DATA, then in the user's cache. Of several, splits and class tables are those of the first that
+        has the benchmark.
     features : str, default=None
-        The name of the feature file, without ".mat". None takes res101, else the only feature file there.
+        The name of the feature file, without ".mat". None takes res101, else the only feature file there. "A+B" puts
+        the features of two networks side by side; `Dataset.blocks` says which columns are whose.
     signatures : str or path-like, default=None
-        Where the class signatures come from: "att" (the default), "original_att", FILE.mat, FILE.mat:VARIABLE or
-        FILE.csv.
+        Where the class signatures come from: "att" (the default), "original_att", NAME for NAME_splits.mat such as
+        "sent", FILE.mat, FILE.mat:VARIABLE or FILE.csv. "att+sent" puts two tables side by side;
+        `Dataset.signature_blocks` says which columns are whose.
     folds : {"file"}, default=None
         Which validation folds to use. None takes the class lists of the package, else three seeded folds. "file" takes
         the fold of train_loc and val_loc.
@@ -715,7 +802,8 @@ def load(
     key = name.upper()
     if key not in BENCHMARKS:
         raise ValueError(f"name is {name!r}: expected one of the benchmarks {', '.join(BENCHMARKS)}")
-    return read_folder(benchmark_folder(key, root), key, features, signatures, folds)
+    first, *others = benchmark_folders(key, root)
+    return read_folder(first, key, features, signatures, folds, others)
 
 
 def read_folder(
@@ -724,6 +812,7 @@ def read_folder(
     features: str | None = None,
     signatures: str | os.PathLike[str] | None = None,
     folds: str | None = None,
+    others: Sequence[Path] = (),
 ) -> Dataset:
     """Load the dataset in any folder of the xlsa17 layout.
 
@@ -741,6 +830,8 @@ def read_folder(
         Where the class signatures come from; see `load`.
     folds : {"file"}, default=None
         Which validation folds to use; see `load`.
+    others : sequence of Path, default=()
+        Further folders of the same rows to look for feature files in.
 
     Returns
     -------
@@ -757,11 +848,11 @@ def read_folder(
     ...     datasets.xlsa17.read_folder(Path(folder), "mine").parts["trainval"].shape
     (480,)
     """
-    file = choose_features(folder, features)
+    files = choose_feature_files([folder, *others], features)
     check_fetched(folder / SPLITS)
     splits = read_splits(folder / SPLITS)
-    table = read_class_table(splits, signatures if signatures is not None else "att")
-    found = read_features(file)
+    table, tables_beside = read_class_tables(splits, signatures if signatures is not None else "att")
+    found = read_feature_files(files)
     check_labels_match(splits, found)
     return Dataset(
         name,
@@ -769,8 +860,10 @@ def read_folder(
         np.array(splits.class_names)[found.labels],
         table,
         splits.parts | read_folds(splits, found.labels, folds),
-        source=f"{folder / SPLITS} with {file.name}",
-        features=file.stem,
+        source=f"{folder / SPLITS} with {' and '.join(file.name for file in files)}",
+        features=BESIDE.join(file.stem for file in files),
+        blocks=place_blocks(found.blocks),
+        signature_blocks=None if tables_beside is None else place_blocks(tables_beside),
         checked=True,
     )
 
@@ -780,8 +873,12 @@ def is_benchmark_name(name: str) -> bool:
     return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
 
 
-def find_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    return benchmark_folder(name.upper(), root) if name.upper() in BENCHMARKS else Path(name)
+def find_folder(name: str, root: Roots | None = None) -> Path:
+    return find_folders(name, root)[0]
+
+
+def find_folders(name: str, root: Roots | None = None) -> list[Path]:
+    return benchmark_folders(name.upper(), root) if name.upper() in BENCHMARKS else [Path(name)]
 
 
 def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from zskl._arrays import is_sparse_rows, make_generator, stack_rows, to_numpy
 from zskl.estimators import _class_means_fit as fitting
+from zskl.estimators._blocks import Gram, scale_block_combinations, scale_combinations
 from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Whitening
 from zskl.metrics import harmonic_mean, row_margins
 
@@ -57,20 +58,11 @@ class _Basis:
 
     at: Whitening
     vectors: Floats  # (B, d)
-    gram: Floats | None  # (B, B), where it is smaller than the vectors
-    rows: NDArray[np.float32]  # (n, B) of the validation rows x̂
-    kept: NDArray[np.float32]  # (m, B) of the kept rows
-    sums: Floats  # (C,) length of what training rows add to a direction
+    grams: list[Gram]  # of each block
+    rows: NDArray[np.float32]  # (n, b·B) of the validation rows x̂
+    kept: NDArray[np.float32]  # (m, b·B) of the kept rows
+    sums: Floats  # (C, b) length of what training rows add to a direction, by block
     fit: tuple[Floats, Floats]  # (C,) M̂·Y° and ‖Y°‖² of each class: what the slope is made of
-
-    def to_unit_length(self, combined: Floats) -> Floats:
-        if self.gram is None:
-            whole = combined @ self.vectors
-            squares = (whole * whole).sum(axis=1, keepdims=True)
-        else:
-            squares = ((combined @ self.gram) * combined).sum(axis=1, keepdims=True)
-        length = np.sqrt(np.maximum(squares, 0.0))
-        return combined / np.where(length > 0, length, 1.0)
 
 
 class ClassDraws:
@@ -125,24 +117,23 @@ class ClassDraws:
         at = self.model._fit_cache.whitening(float(model.shrinkage), plain=plain)
         if plain not in self._rotated:
             self._rotated[plain] = at.space.center_and_rotate(self._scaled)
-        unit = at.means / at.lengths[:, None]
-        vectors = np.concatenate([unit, at.own_signatures]) if shared else unit
+        vectors = np.concatenate([at.unit_means, at.own_signatures]) if shared else at.unit_means
         rows = to_numpy(at.cosines(self._rotated[plain], vectors)).astype(np.float32)
-        kept = np.empty((0, len(vectors)), np.float32)
+        kept = np.empty((0, len(at.blocks) * len(vectors)), np.float32)
         if len(self._some):
             kept = to_numpy(at.cosines(at.cache.rotated_kept_rows(at.space)[self._some], vectors)).astype(np.float32)
         fit = np.zeros(self.C), np.zeros(self.C)
         if shared:
             np.add.at(fit[0], self.owners, (at.targets * at.own_signatures).sum(axis=1))
             np.add.at(fit[1], self.owners, (at.own_signatures**2).sum(axis=1))
-        lengths = np.linalg.norm(at.sums, axis=1)
-        gram = vectors @ vectors.T if len(vectors) <= vectors.shape[1] else None
-        self._basis = key, _Basis(at, vectors, gram, rows, kept, lengths, fit)
+        shares = at.blocks.shares
+        lengths = at.blocks.block_lengths(at.sums) / np.where(shares > 0, shares, 1.0)
+        self._basis = key, _Basis(at, vectors, at.blocks.grams(vectors, small=True), rows, kept, lengths, fit)
         return self._basis[1]
 
     def _inverse(self, model: ClassMeansClassifier) -> tuple[SignatureKernel, Floats]:
         cache = model._fit_cache
-        kernel = SignatureKernel(model.kernel, cache.width(model.kernel, float(model.bandwidth)))
+        kernel = cache.kernel(model.kernel, float(model.bandwidth), model._tables())
         return kernel, cache.inverse(kernel, float(model.noise))
 
     def _combinations(
@@ -155,7 +146,8 @@ class ClassDraws:
         found = np.zeros((len(rows), len(basis.vectors)))
         if model.prior_ != "cosine":
             noise, inverse = float(model.noise), self._inverse(model)[1]
-            key = model.signature_scaling, model.kernel, float(model.bandwidth), noise, held.tobytes()
+            tables = model._tables().weights
+            key = model.signature_scaling, model.kernel, float(model.bandwidth), tables, noise, held.tobytes()
             if key not in self._across:
                 self._across[key] = np.asarray(np.linalg.solve(inverse[np.ix_(lost, lost)], inverse[lost]))  # (U, R)
             across = self._across[key]
@@ -176,7 +168,8 @@ class ClassDraws:
                 slope = self._slope(basis, held)
                 found[:, self.C :] -= slope * weights
             found[np.arange(len(rows)), self.C + rows] += slope
-        return basis.to_unit_length(found), rows
+        blocks = basis.at.blocks
+        return scale_block_combinations(blocks.repeat(found), basis.grams, blocks.shares), rows
 
     def _slope(self, basis: _Basis, held: Codes) -> float:
         """s of least squares over the classes that are not held out."""
@@ -244,8 +237,10 @@ class ClassDraws:
         seen = np.ones(self.C, dtype=bool)
         seen[held] = False
         known = np.flatnonzero(seen[self.owners])
-        whole[known, self.owners[known]] += basis.sums[self.owners[known]]
-        directions = basis.to_unit_length(whole).T.astype(np.float32)
+        for k in range(basis.sums.shape[1]):
+            own = k * len(basis.vectors) + self.owners[known]
+            whole[known, own] += basis.sums[self.owners[known], k]
+        directions = scale_combinations(whole, basis.grams).T.astype(np.float32)
         scores = basis.rows @ directions
         if model.crowding and self._shown[number].any():
             close = basis.kept[self._shown[number]] @ directions
@@ -271,7 +266,7 @@ def choose_in_shared_space(
     C = len(part._sums.rows)
     if C < LEAST_DRAWN or len(np.unique(part._sums.kept.codes)) < C:
         return priors[0], weights[0]
-    part._fit_cache = FitCache(part._sums, cache.Y, cache.owners, cache.shared, np.empty(0))
+    part._fit_cache = FitCache(part._sums, cache.Y, cache.owners, cache.shared, np.empty(0), cache.blocks, cache.tables)
     kept = cache.sums.kept
     draws = ClassDraws(
         part, kept.rows[places], kept.codes[places], draw_classes(C, SHARED_DRAWS if C < 300 else HELD_SHARE)
@@ -304,5 +299,5 @@ def rank_within_class(codes: Codes) -> Codes:
 def _work(model: ClassMeansClassifier) -> tuple[Any, ...]:
     """Settings that share the most work come after each other; crowding is the last."""
     space = model.prior_ == "cosine", float(model.shrinkage), model.prior_
-    kernel = model.signature_scaling, model.kernel, float(model.bandwidth), float(model.noise)
+    kernel = model.signature_scaling, model.kernel, float(model.bandwidth), model._tables().weights, float(model.noise)
     return *space, *kernel, float(model.crowding_share), float(model.crowding)

@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, stack_rows, to_dense, to_numpy
 from zskl._validation import SHOWN, check_option, find_near_name, list_values
 from zskl.estimators import _candidates
+from zskl.estimators._blocks import Spectrum, scale_to_unit_length
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import (
     LeftOutClasses,
     mean_of_largest,
-    scale_to_unit_length,
-    sum_directions,
-    whitening_ratio,
 )
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -535,7 +533,7 @@ class FewShotTrial:
     weight: float  # n₀ of the seen classes
     rows: NumPyArray  # (c, m) signature rows of each candidate
     kept: Rows
-    eigenvalues: NDArray[np.float64]
+    spectrum: Spectrum
     shrinkage: float
     crowding: float
     share: float
@@ -548,13 +546,14 @@ class FewShotTrial:
         if shrinkage == self.shrinkage:
             return self
         if shrinkage not in self._by_shrinkage:
-            ratio = whitening_ratio(self.eigenvalues, self.shrinkage, shrinkage).astype(np.float32)
+            ratio = self.spectrum.ratio(self.shrinkage, shrinkage).astype(np.float32)
+            unit = self.spectrum.blocks.to_unit_length
             self._by_shrinkage[shrinkage] = replace(
                 self,
-                x=scale_to_unit_length(self.x * ratio),
-                described=scale_to_unit_length(self.described * ratio),
+                x=unit(self.x * ratio),
+                described=unit(self.described * ratio),
                 means=self.means * ratio,
-                kept=scale_to_unit_length(self.kept * ratio),
+                kept=unit(self.kept * ratio),
                 shrinkage=shrinkage,
             )
         return self._by_shrinkage[shrinkage]
@@ -562,7 +561,8 @@ class FewShotTrial:
     @cached_property
     def known(self) -> Rows:
         """(R, d) what training rows add to the direction of each signature's class."""
-        return sum_directions(self.means, self.counts, self.eigenvalues, self.shrinkage).astype(np.float32)
+        found: Rows = self.spectrum.sum_directions(self.means, self.counts, self.shrinkage).astype(np.float32)
+        return found
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:

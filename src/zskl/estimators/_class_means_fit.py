@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -32,8 +32,8 @@ from zskl._arrays import (
     to_dense,
     to_numpy,
 )
+from zskl.estimators._blocks import Blocks, Spectrum, scale_to_unit_length
 from zskl.estimators._candidates import Question
-from zskl.scaling import Scaling
 
 Floats = NDArray[np.float64]
 
@@ -333,7 +333,6 @@ def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: 
 # g is the mean of the class means. One eigendecomposition S = Q diag(λ) Qᵀ serves every shrinkage ρ. Coordinates are
 # those in the basis Q, which changes no inner product. Of sparse rows S is its diagonal, and Q is left out.
 
-scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 ROTATION_BLOCK_VALUES = 1 << 17  # worked on together: what stays in a cache
 SMALLEST, LARGEST = 1e-30, 1e30  # mean squares of columns
 ZERO_SHARE = 1e-12  # of the largest eigenvalue: what is less is rounding
@@ -343,24 +342,28 @@ ZERO_SHARE = 1e-12  # of the largest eigenvalue: what is less is rounding
 class Space:
     """A whitened space before a shrinkage."""
 
-    basis: Floats | None  # Q (d, d); None: the identity
-    eigenvalues: Floats  # λ (d,) ≥ 0
+    basis: tuple[Floats, ...] | None  # Q (d, d) of each block; None: the identity
+    spectrum: Spectrum
     center: Floats  # g (d,)
     means: Floats  # (C, d) of the classes, in the basis, centred
     rows: Floats  # (C,)
-    placed: dict[Any, Array] = field(default_factory=dict)  # the basis on devices
+    placed: dict[Any, list[Array]] = field(default_factory=dict)  # the basis on devices
 
     @classmethod
-    def from_sums(cls, sums: Sums, place: Array) -> Space:
+    def from_sums(cls, sums: Sums, place: Array, blocks: Blocks) -> Space:
         check_range(sums)
         center = sums.means.mean(axis=0)
         if sums.products.ndim == 1:
-            return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
+            spectrum = Spectrum(np.maximum(sums.scatter, 0.0), blocks)
+            return cls(None, spectrum, center, sums.means - center, sums.rows)
         scatter = sums.scatter_on(place)
-        eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
-        eigenvalues = np.maximum(eigenvalues, 0.0)
-        basis = fix_null_space(basis, eigenvalues <= ZERO_SHARE * eigenvalues[-1])
-        return cls(basis, eigenvalues, center, (sums.means - center) @ basis, sums.rows)
+        values, bases = [], []
+        for part in blocks.columns:
+            eigenvalues, basis = (to_numpy(one) for one in namespace(scatter).linalg.eigh(scatter[part, part]))
+            values.append(np.maximum(eigenvalues, 0.0))
+            bases.append(fix_null_space(basis, values[-1] <= ZERO_SHARE * values[-1][-1]))
+        means = blocks.join([one @ basis for one, basis in zip(blocks.split(sums.means - center), bases, strict=True)])
+        return cls(tuple(bases), Spectrum(np.concatenate(values), blocks), center, means, sums.rows)
 
     def center_and_rotate(self, X: Array) -> Array:
         """(x − g) Q of scaled rows (n, d)."""
@@ -370,22 +373,31 @@ class Space:
         if self.basis is None:
             return X
         if not is_torch(X):
-            return X @ convert_like(self.basis, X)
-        # Moving the basis to a device costs more than a product with it, so it is moved once.
-        here = X.device, X.dtype
-        if here not in self.placed:
-            self.placed[here] = convert_like(self.basis, X)
-        found: Array = X @ self.placed[here]
-        return found
+            bases = [convert_like(basis, X) for basis in self.basis]
+        else:
+            # Moving the basis to a device costs more than a product with it, so it is moved once.
+            here = X.device, X.dtype
+            if here not in self.placed:
+                self.placed[here] = [convert_like(basis, X) for basis in self.basis]
+            bases = self.placed[here]
+        blocks = self.spectrum.blocks
+        rotated: Array = blocks.join([part @ basis for part, basis in zip(blocks.split(X), bases, strict=True)])
+        return rotated
 
     @classmethod
-    def unwhitened(cls, sums: Sums) -> Space:
+    def unwhitened(cls, sums: Sums, blocks: Blocks) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
         check_range(sums)
         d, diagonal = len(sums.products), sums.products.ndim == 1
-        total = sums.scatter.sum() if diagonal else np.trace(sums.scatter)
-        within = np.full(d, max(total / d, 0.0))
-        return cls(None if diagonal else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+        scatter = sums.scatter if diagonal else np.diagonal(sums.scatter)
+        values = []
+        for part in blocks.split(scatter):
+            # The trace, where there is one: its sum is rounded otherwise.
+            total = part.sum() if diagonal or len(blocks) > 1 else np.trace(sums.scatter)
+            values.append(np.full(len(part), max(total / len(part), 0.0)))
+        within = np.concatenate(values)
+        basis = None if diagonal else tuple(np.eye(len(part)) for part in blocks.split(scatter))
+        return cls(basis, Spectrum(within, blocks), np.zeros(d), sums.means, sums.rows)
 
 
 def check_range(sums: Sums) -> None:
@@ -398,9 +410,15 @@ def check_range(sums: Sums) -> None:
         )
 
 
-def whiten(centred: Array, whitening: Array) -> Array:
-    """x̃ of centred rows (n, d), by a matrix (d, d), or (d, 1) if it is diagonal."""
-    return centred * whitening[:, 0] if whitening.shape[1] == 1 else centred @ whitening
+def whiten(centred: Array, whitening: Array, blocks: Blocks) -> Array:
+    """x̃ of centred rows (n, d), by a matrix (d, w) that holds one of each block, or (d, 1) if it is diagonal."""
+    if whitening.shape[1] == 1:
+        return centred * whitening[:, 0]
+    if len(blocks) == 1:
+        return centred @ whitening
+    pairs = zip(blocks.split(centred), blocks.columns, strict=True)
+    found: Array = blocks.join([part @ whitening[at, : at.stop - at.start] for part, at in pairs])
+    return found
 
 
 def whitened_lengths(rotated: Array, weights: Array) -> Array:
@@ -433,26 +451,6 @@ def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
     return fixed
 
 
-def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
-    """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
-    level = float(eigenvalues.mean())
-    return 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level) if level else np.ones_like(eigenvalues)
-
-
-def whitening_ratio(eigenvalues: Floats, before: float, after: float) -> Floats:
-    return whitening_weights(eigenvalues, after) / whitening_weights(eigenvalues, before)
-
-
-def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Floats, shrinkage: float) -> Floats:
-    """(C, d) Σ x̂ of the training rows of each class, about N_c M̃_c / √(‖M̃_c‖² + tr(S_ρ⁻¹ S)): no second pass over them.
-
-    The root is that of the mean of ‖x̃‖² over the class. `means` are M̃ (C, d), `rows` N (C,).
-    """
-    within = float((eigenvalues * whitening_weights(eigenvalues, shrinkage) ** 2).sum())
-    squares = (means * means).sum(axis=1) + within
-    return means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
-
-
 # What a description says of a class's direction is the mean of a Gaussian process over signatures:
 #
 #     m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)
@@ -472,18 +470,37 @@ CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a
 
 @dataclass(frozen=True)
 class SignatureKernel:
-    """k(y, y′) = yᵀy′, or exp(−‖y − y′‖² / width) with width = bandwidth · the median between different classes."""
+    """k(y, y′) = yᵀy′, or exp(−‖y − y′‖² / width) with width = bandwidth · the median between different classes.
+
+    Of several tables side by side each has a kernel, and k is their weighted mean.
+    """
 
     name: str
-    width: float
+    widths: tuple[float, ...]
+    tables: Blocks
 
     def __call__(self, A: Array, B: Array) -> Array:
         """(a, p), (b, p) → (a, b)."""
-        return A @ B.T if self.name == "linear" else namespace(A).exp(squared_distances(A, B) / -self.width)
+        return self.add_up(self.of_tables(A, B))
+
+    def of_tables(self, A: Array, B: Array) -> list[Array]:
+        """(a, b) of each table."""
+        parts = zip(self.tables.split(A), self.tables.split(B), self.widths, strict=True)
+        if self.name == "linear":
+            return [mine @ theirs.T for mine, theirs, _ in parts]
+        return [namespace(A).exp(squared_distances(mine, theirs) / -width) for mine, theirs, width in parts]
+
+    def add_up(self, found: Sequence[Array]) -> Array:
+        if len(found) == 1:
+            return found[0]
+        total = found[0] * float(self.tables.shares[0]) ** 2
+        for one, share in zip(found[1:], self.tables.shares[1:].tolist(), strict=True):
+            total = total + share**2 * one
+        return total
 
     def diagonal(self, A: Array) -> Array:
         """k(a, a) (a,)."""
-        found = squared_norms(A)
+        found = self.add_up([squared_norms(part) for part in self.tables.split(A)])
         return found if self.name == "linear" else namespace(found).ones_like(found)
 
 
@@ -592,7 +609,7 @@ class LeftOutClasses:
     described: NDArray[np.floating]  # m (R, d)
     means: NDArray[np.floating]  # M̃ (R, d) of the classes
     rows: Floats  # N (R,)
-    eigenvalues: Floats
+    spectrum: Spectrum
     shrinkage: float
     plain: bool = False  # a space that nobody has centred
     _worth: dict[float, float] = field(default_factory=dict, init=False)
@@ -600,10 +617,10 @@ class LeftOutClasses:
     def description_worth(self, shrinkage: float) -> float:
         """n₀ at another shrinkage; 0 where descriptions do not predict directions."""
         if shrinkage not in self._worth:
-            ratio = whitening_ratio(self.eigenvalues, self.shrinkage, shrinkage)
+            ratio = self.spectrum.ratio(self.shrinkage, shrinkage)
             means = (self.means * ratio).astype(np.float64)
-            directions = sum_directions(means, np.ones(len(means)), self.eigenvalues, shrinkage)
-            described = scale_to_unit_length((self.described * ratio).astype(np.float64))
+            directions = self.spectrum.sum_directions(means, np.ones(len(means)), shrinkage)
+            described = self.spectrum.blocks.to_unit_length((self.described * ratio).astype(np.float64))
             self._worth[shrinkage] = description_worth(described, directions, self.rows, self.plain)
         return self._worth[shrinkage]
 
@@ -644,27 +661,38 @@ KEPT_BLOCK = 512  # kept rows that are rotated together
 class Whitening:
     def __init__(self, cache: FitCache, space: Space, shrinkage: float) -> None:
         self.cache, self.space = cache, space
-        self.weights = whitening_weights(space.eigenvalues, shrinkage)
+        self.blocks = space.spectrum.blocks
+        self.weights = space.spectrum.weights(shrinkage)
         self.means = space.means * self.weights  # (C, d) M̃
-        self.sums = sum_directions(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
+        self.sums = space.spectrum.sum_directions(self.means, space.rows, shrinkage)  # (C, d)
 
     @cached_property
     def matrix(self) -> NDArray[np.float32]:
-        """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal."""
-        found = self.weights[:, None] if self.space.basis is None else self.space.basis * self.weights
-        return found.astype(np.float32)
+        """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal. Blocks lie below each other, filled up with zeros."""
+        if self.space.basis is None:
+            return self.weights[:, None].astype(np.float32)
+        parts = [
+            basis * weights for basis, weights in zip(self.space.basis, self.blocks.split(self.weights), strict=True)
+        ]
+        width = max(len(part) for part in parts)
+        return np.concatenate([np.pad(part, ((0, 0), (0, width - len(part)))) for part in parts]).astype(np.float32)
 
     def unit_rows(self, rotated: Array) -> Array:
-        return scale_to_unit_length(rotated * convert_like(self.weights, rotated))
+        found: Array = self.blocks.to_unit_length(rotated * convert_like(self.weights, rotated))
+        return found
 
     def cosines(self, rotated: Array, basis: Floats) -> Array:
-        """x̂·b (n, B) of rows that the space has rotated with vectors b (B, d), without forming any x̂."""
+        """x̂·b (n, b·B) of rows that the space has rotated with the blocks of vectors (B, d), without forming any x̂."""
         if is_sparse_rows(rotated):
             unit_rows = self.unit_rows(rotated)
-            return unit_rows @ convert_like(basis, unit_rows).T
-        found = rotated @ convert_like((basis * self.weights).T, rotated)
-        found /= whitened_lengths(rotated, convert_like(self.weights, rotated))[:, None]
-        return found
+            return self.blocks.products(unit_rows, convert_like(basis, unit_rows))
+        found = []
+        parts = zip(*map(self.blocks.split, (rotated, basis, self.weights)), self.blocks.shares.tolist(), strict=True)
+        for rows, vectors, weights, share in parts:
+            one = rows @ convert_like((vectors * weights).T, rotated)
+            one /= whitened_lengths(rows, convert_like(weights, rotated))[:, None]
+            found.append(one if share == 1.0 else one * share)
+        return found[0] if len(found) == 1 else namespace(rotated).concat(found, axis=1)
 
     @cached_property
     def kept(self) -> Any:
@@ -688,12 +716,18 @@ class Whitening:
     @cached_property
     def targets(self) -> Floats:
         """(R, d) the direction of the mean of each signature's class: its length says nothing of the class."""
-        return (self.means / self.lengths[:, None])[self.cache.owners]
+        return self.unit_means[self.cache.owners]
+
+    @cached_property
+    def unit_means(self) -> Floats:
+        """(C, d) M̂: the class means, their blocks of the lengths s."""
+        unit = self.means / self.blocks.spread(self.lengths)
+        return unit if len(self.blocks) == 1 else unit * self.blocks.spread(self.blocks.shares)
 
     @cached_property
     def lengths(self) -> Floats:
-        """(C,) of the class means; 1 for a mean of 0."""
-        length = np.linalg.norm(self.means, axis=1)
+        """(C, b) of the blocks of class means; 1 for a block of 0."""
+        length = self.blocks.block_lengths(self.means)
         return np.where(length > 0, length, 1.0)
 
     @cached_property
@@ -709,8 +743,19 @@ class FitCache:
     `shared` are the same signatures scaled as features, where both have the same columns.
     """
 
-    def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
+    def __init__(
+        self,
+        sums: Sums,
+        Y: Any,
+        owners: NDArray[np.int64],
+        shared: Any,
+        place: Array,
+        blocks: Blocks | None = None,
+        tables: Blocks | None = None,
+    ) -> None:
         self.sums, self.Y, self.owners, self.shared, self._place = sums, Y, owners, shared, place
+        self.blocks = blocks or Blocks.single(sums.totals.shape[1])
+        self.tables = tables or Blocks.single(Y.shape[1])
         squares = to_numpy(squared_norms(Y))
         if not squares.max(initial=0.0) <= LARGEST:
             raise ValueError(
@@ -718,10 +763,12 @@ class FitCache:
                 "signature_scaling='auto' or 'center-l2', or divide the columns by their size"
             )
         different = owners[:, None] != owners[None, :]
-        self.median = median_distance(to_numpy(squared_distances(Y, Y))[different])
+        self.medians = tuple(
+            median_distance(to_numpy(squared_distances(part, part))[different]) for part in self.tables.split(Y)
+        )
         self._kept: tuple[Space, Array] | None = None
         self._whitenings: dict[tuple[bool, float], Whitening] = {}
-        self._inverses: dict[tuple[str, float, float], Floats] = {}
+        self._inverses: dict[tuple[SignatureKernel, float], Floats] = {}
 
     def share_space(self, other: FitCache) -> Self:
         self.space = other.space
@@ -736,14 +783,14 @@ class FitCache:
         """The same classes in the space of other sums: their scatter and their centre."""
         new = copy.copy(self)
         new._kept, new._whitenings = None, {}
-        other = Space.from_sums(sums, self._place)
-        means = self.sums.means - other.center
-        new.space = replace(other, means=means if other.basis is None else means @ other.basis, rows=self.sums.rows)
+        other = Space.from_sums(sums, self._place, self.blocks)
+        means = np.asarray(other.rotate(self.sums.means - other.center))
+        new.space = replace(other, means=means, rows=self.sums.rows)
         return new
 
     @cached_property
     def space(self) -> Space:
-        return Space.from_sums(self.sums, self._place)
+        return Space.from_sums(self.sums, self._place, self.blocks)
 
     def rotated_kept_rows(self, space: Space) -> Array:
         if self._kept is None or self._kept[0] is not space:
@@ -781,15 +828,17 @@ class FitCache:
         """For one shrinkage; only the last is cached. `plain` is without centring and whitening."""
         key = plain, shrinkage
         if key not in self._whitenings:
-            space = Space.unwhitened(self.sums) if plain else self.space
+            space = Space.unwhitened(self.sums, self.blocks) if plain else self.space
             self._whitenings = {key: Whitening(self, space, shrinkage)}
         return self._whitenings[key]
 
-    def width(self, kernel: str, bandwidth: float) -> float:
-        return bandwidth * self.median if kernel == "gaussian" else 1.0
+    def kernel(self, name: str, bandwidth: float, tables: Blocks | None = None) -> SignatureKernel:
+        """The kernel of a model; `tables` have weights of its own."""
+        scale = [bandwidth * median if name == "gaussian" else 1.0 for median in self.medians]
+        return SignatureKernel(name, tuple(scale), tables or self.tables)
 
     def inverse(self, kernel: SignatureKernel, noise: float) -> Floats:
-        key = kernel.name, kernel.width, noise
+        key = kernel, noise
         if key not in self._inverses:
             self._inverses[key] = regularised_inverse(to_numpy(kernel(self.Y, self.Y)), noise)
         return self._inverses[key]

@@ -13,14 +13,16 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_dense, t
 from zskl._validation import list_values
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import explanation
+from zskl.estimators._blocks import scale_block_combinations, scale_combinations, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
-from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening, scale_to_unit_length
+from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Space, Whitening
 from zskl.estimators.explanation import (
     DescriptionPath,
     Split,
     best_signature_rows,
     group_pairs,
     integrate_slopes,
+    make_path,
     read_only,
 )
 from zskl.estimators.kernel_classifier import member_batches
@@ -43,12 +45,15 @@ class ClassMeansQuestion(Question):
 
 
 class BasisProducts:
-    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself."""
+    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself.
+
+    Each block of a basis vector is a direction of its own.
+    """
 
     def __init__(self, whitening: Whitening, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
-        self.gram = basis @ basis.T
-        self.rows = whitening.cosines(rotated, basis)  # (n, B)
+        self.grams = whitening.blocks.grams(basis)
+        self.rows = whitening.cosines(rotated, basis)  # (n, b·B)
         self._whitening = whitening
 
     @cached_property
@@ -57,10 +62,8 @@ class BasisProducts:
         return convert_like(at.cosines(at.cache.rotated_kept_rows(at.space), self.basis), self.rows)
 
     def to_unit_length(self, coefficients: Floats) -> Floats:
-        """(c, B) → (c, B): combinations of unit length; those of no length stay."""
-        squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
-        length = np.sqrt(np.maximum(squares, 0.0))
-        return coefficients / np.where(length > 0, length, 1.0)
+        """(c, b·B) → (c, b·B): combinations of unit length; those of no length stay."""
+        return scale_combinations(coefficients, self.grams)
 
 
 @dataclass(eq=False)
@@ -80,10 +83,10 @@ class SearchScores:
         at = model._whitening(cache)
         shared = question.shared if isinstance(question, ClassMeansQuestion) else None
         products = self._find_products(at, X, None if shared is None else to_numpy(shared))
-        width = cache.width(model.kernel, float(model.bandwidth))
-        key = model.prior_, model.kernel, width, float(model.noise), float(model.description_weight_)
+        kernel = cache.kernel(model.kernel, float(model.bandwidth), model._tables())
+        key = model.prior_, kernel, float(model.noise), float(model.description_weight_)
         if key not in self._scored:
-            found = self._coefficients(model, question, at, SignatureKernel(model.kernel, width), products)
+            found = self._coefficients(model, question, at, kernel, products)
             directions = convert_like(found.T, products.rows)
             self._scored = {key: (directions, products.rows @ directions, {})}
         directions, cosines, by_share = self._scored[key]
@@ -126,27 +129,29 @@ class SearchScores:
         kernel: SignatureKernel,
         products: BasisProducts,
     ) -> Floats:
-        """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""
-        owners, C = at.cache.owners, len(at.means)
-        found = np.zeros((question.Y.shape[0], len(products.basis)))
+        """(rows, b·B) the candidates' directions as combinations of the blocks of M̃, Y° and y°."""
+        owners, C, blocks = at.cache.owners, len(at.means), at.blocks
+        found = np.zeros((question.Y.shape[0], len(blocks), len(products.basis)))
         if model.prior_ != "cosine":
             weights = self._kernel_weights(question.Y, at.cache, kernel, float(model.noise))  # (rows, R)
-            weighted = weights / at.lengths[owners]
-            if len(owners) == C:  # a signature for each class, in the order of classes
-                found[:, owners] = weighted
-            else:
-                np.add.at(found.T, owners, weighted.T)
+            for k, share in enumerate(blocks.shares.tolist()):
+                weighted = weights / at.lengths[owners, k] * share
+                if len(owners) == C:  # a signature for each class, in the order of classes
+                    found[:, k, owners] = weighted
+                else:
+                    np.add.at(found[:, k].T, owners, weighted.T)
         if model.prior_ != "zero":
             s = at.slope if model.prior_ == "identity" else 1.0
             if model.prior_ == "identity":
-                found[:, C : C + len(owners)] -= s * weights
-            found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
-        found = model.description_weight_ * products.to_unit_length(found)
+                found[:, :, C : C + len(owners)] -= s * weights[:, None]
+            found[np.arange(len(found)), :, C + len(owners) + np.arange(len(found))] += s
+        described = scale_block_combinations(found.reshape(len(found), -1), products.grams, blocks.shares)
+        found = model.description_weight_ * described.reshape(found.shape)
         codes = fitting.signature_codes(model.seen_classes_, question)
         seen = np.flatnonzero(codes >= 0)
-        scale = np.linalg.norm(at.sums, axis=1) / at.lengths
-        found[seen, codes[seen]] += scale[codes[seen]]
-        return products.to_unit_length(found)
+        scale = blocks.block_lengths(at.sums) / at.lengths  # (C, b)
+        found[seen, :, codes[seen]] += scale[codes[seen]]
+        return products.to_unit_length(found.reshape(len(found), -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,11 +226,11 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
     weights = unseen_weight + (float(model.description_weight_) - unseen_weight) * known
     rows = (match / xp.maximum(found, xp.ones_like(found))) @ convert_like(sums, Y)
     means = model._predict_means(model.signature_scaling_.apply(Y), model._scale_as_features(Y))
-    directions = scale_to_unit_length(weights * scale_to_unit_length(means) + rows)
+    directions = scale_to_unit_length(weights * model._blocks().to_unit_length(means) + rows)
     crowded = model._crowding_of(directions)
 
     def answer(X: Array) -> Array:
-        scores = model._row_directions(X) @ directions.T
+        scores: Array = model._row_directions(X) @ directions.T
         return scores if crowded is None else scores - crowded
 
     return answer
@@ -282,7 +287,8 @@ class ExplainedScores:
         # (rows,) which signatures only stand for one that nobody gave, and which do not count at all
         self.undescribed = np.array([label in question.undescribed for label in table.labels.tolist()])
         self._silent = self.undescribed | (evidence.weights == 0)
-        described = means * explanation.inverse_lengths(means)
+        self._blocks = model._blocks()
+        described = to_numpy(self._blocks.to_unit_length(means))
         whole = to_numpy(evidence.add_to(described))
         scale = explanation.inverse_lengths(whole)
         self._directions = whole * scale
@@ -303,7 +309,7 @@ class ExplainedScores:
         codes = fitting.find_class_codes(model.seen_classes_, seen.labels)
         Y = to_numpy(question.Y)
         self._seen: Floats = model.signature_scaling_.apply(seen.matrix)  # (R, p)
-        self._kernel = SignatureKernel(model.kernel, model.width_)
+        self._kernel = model._signature_kernel()
         regression = model.regression_.astype(np.float64)
         self._regression = regression if model.prior_ != "cosine" else regression[:0]  # B (R, d)
         # y° (rows, d)
@@ -321,17 +327,17 @@ class ExplainedScores:
         self.names, self.values = explanation.attribute_names(model), self.without_placeholders(table.matrix)
         scaling, features = model.signature_scaling_, model.feature_scaling_
         if by == explanation.ATTRIBUTES:
-            self._path, self._own_path = (DescriptionPath(one, table.matrix) for one in (scaling, features))
+            self._path, self._own_path = (make_path(one, table.matrix) for one in (scaling, features))
         else:
             plain = Scaling(())
             self._path = DescriptionPath(plain, Y)
             self._own_path = DescriptionPath(plain, Y if question.shared is None else to_numpy(question.shared))
 
     @cached_property
-    def _gram(self) -> Floats | None:
-        """BBᵀ (R, R); None if there are many seen classes."""
+    def _grams(self) -> list[Floats] | None:
+        """BBᵀ (R, R) of each block; None if there are many seen classes."""
         few = len(self._regression) <= explanation.GRAM_SIZE
-        return self._regression @ self._regression.T if few else None
+        return [part @ part.T for part in self._blocks.split(self._regression)] if few else None
 
     def without_placeholders(self, values: NumPyArray) -> NumPyArray:
         """Values (rows, k), NaN for classes that have no description."""
@@ -356,17 +362,24 @@ class ExplainedScores:
         alone = self._silent[a] | self._silent[b]  # there are no two descriptions to compare
         if alone.any():
             terms = {DESCRIPTION: np.where(alone, whole, 0.0), **terms}
-        likely = unit_rows @ self._regression.T  # x̂·Bᵣ (n, R)
+        # x̂·Bᵣ (n, R) of each block
+        pairs = zip(self._blocks.split(unit_rows), self._blocks.split(self._regression), strict=True)
+        likely = [rows @ vectors.T for rows, vectors in pairs]
         contributions, own = np.zeros((len(scaled), len(self.names))), np.zeros(len(scaled))
         share = self._share_out_by_class if self._by == explanation.CLASSES else self._share_out
         width = max(len(self._regression), len(self.names), 0 if self._own is None else unit_rows.shape[1])
         for mine, theirs, rows in group_pairs(a, b, width):
             if not alone[rows[0]]:
-                contributions[rows], own[rows] = share(unit_rows[rows], likely[rows], mine, theirs, whole[rows])
+                some = [part[rows] for part in likely]
+                contributions[rows], own[rows] = share(unit_rows[rows], some, mine, theirs, whole[rows])
         if self._by == explanation.CLASSES and self._own is not None:
             terms = {PRIOR: own, **terms}
-        likeness = likely @ self._members if self._by == explanation.CLASSES else None
-        return Split(a, b, score_a - score_b, contributions, terms, likeness, sources)
+        likeness = sum(likely) @ self._members if self._by == explanation.CLASSES else None
+        parts = self._blocks.split(unit_rows * (self._directions[a] - self._directions[b]))
+        blocks = {name: part.sum(axis=1) for name, part in zip(self._blocks.names, parts, strict=True)}
+        return Split(
+            a, b, score_a - score_b, contributions, terms, likeness, sources, blocks if len(blocks) > 1 else {}
+        )
 
     def count_rows(
         self, source: str, row: int, scaled: NumPyArray, sign: int
@@ -385,7 +398,9 @@ class ExplainedScores:
         strongest = np.argsort(-np.abs(adds), kind="stable")[:LISTED]
         return float(len(mine)), tuple((int(place) + 1, float(adds[place])) for place in strongest)
 
-    def _share_out(self, unit_rows: Floats, likely: Floats, a: int, b: int, whole: NumPyArray) -> tuple[Floats, float]:
+    def _share_out(
+        self, unit_rows: Floats, likely: Sequence[Floats], a: int, b: int, whole: NumPyArray
+    ) -> tuple[Floats, float]:
         """(n, p) what each attribute adds to x̂·(m̂ₐ − m̂_b) (n,)."""
         p = len(self.names)
 
@@ -395,10 +410,12 @@ class ExplainedScores:
             if self._own is not None:
                 own, pull_own = self._own_path.points(a, b, times)
                 own = own - self._model.signature_center_
-            k = to_numpy(self._kernel(Y, self._seen)) if len(self._regression) else np.empty((len(times), 0))
+            # Plain cosine has no kernel.
+            parts = list(map(to_numpy, self._kernel.of_tables(Y, self._seen))) if len(self._regression) else []
+            k = to_numpy(self._kernel.add_up(parts)) if parts else np.empty((len(times), 0))
             by_kernel, by_own = self._slopes(unit_rows, likely, k, own)
-            if len(self._regression):
-                found.append(pull(self._kernel_slopes(by_kernel, k, Y)))
+            if parts:
+                found.append(pull(self._kernel_slopes(by_kernel, parts, Y)))
             if by_own is not None and pull_own is not None:
                 found.append(pull_own(by_own))
             return np.concatenate(found, axis=2)
@@ -409,7 +426,7 @@ class ExplainedScores:
         return found.reshape(len(found), -1, p).sum(axis=1), 0.0
 
     def _share_out_by_class(
-        self, unit_rows: Floats, likely: Floats, a: int, b: int, whole: NumPyArray
+        self, unit_rows: Floats, likely: Sequence[Floats], a: int, b: int, whole: NumPyArray
     ) -> tuple[Floats, Floats]:
         """(n, C) what being like each seen class adds to it, and (n,) what y° does."""
         R, changes = len(self._regression), self._similar[a] - self._similar[b]
@@ -423,34 +440,52 @@ class ExplainedScores:
         found = integrate_slopes(slopes, whole, np.concatenate([changes, mine]))
         return found[:, :R] @ self._members, found[:, R:].sum(axis=1)
 
-    def _slopes(self, unit_rows: Floats, likely: Floats, k: Floats, own: Floats | None) -> tuple[Floats, Floats | None]:
-        """How x̂·m̂ grows with k (K, R) and with y° (K, d): (n, K, R) and (n, K, d)."""
-        B, means = self._regression, None
-        if own is None and self._gram is not None:
-            onto = k @ self._gram  # m·Bᵣ
-            squares, cosines = (onto * k).sum(axis=1), likely @ k.T
-        else:
-            means = k @ B if own is None else k @ B + _whiten_own(self._model, own)
-            squares, onto, cosines = (means * means).sum(axis=1), means @ B.T, unit_rows @ means.T
-        squares = np.where(squares > 0, squares, 1.0)
-        lengths, along = np.sqrt(squares)[:, None], (cosines / squares)[:, :, None]
-        by_kernel = (likely[:, None] - along * onto) / lengths
-        if own is None or means is None:
-            return by_kernel, None
-        mine, theirs = (_whiten_own(self._model, one, back=True) for one in (unit_rows, means))
-        return by_kernel, (mine[:, None] - along * theirs) / lengths
+    def _slopes(
+        self, unit_rows: Floats, likely: Sequence[Floats], k: Floats, own: Floats | None
+    ) -> tuple[Floats, Floats | None]:
+        """How x̂·m̂ grows with k (K, R) and with y° (K, d): (n, K, R) and (n, K, d); a sum over blocks."""
+        blocks = self._blocks
+        mine = None if own is None else self._whiten_own(unit_rows, back=True)
+        described = None if own is None else self._whiten_own(own)
+        kernel_slopes, own_slopes = [], []
+        for number, (B, at, share) in enumerate(
+            zip(blocks.split(self._regression), blocks.columns, blocks.shares.tolist(), strict=True)
+        ):
+            means = None
+            if described is None and self._grams is not None:
+                onto = k @ self._grams[number]  # m·Bᵣ
+                squares, cosines = (onto * k).sum(axis=1), likely[number] @ k.T
+            else:
+                means = k @ B if described is None else k @ B + described[:, at]
+                squares, onto, cosines = (means * means).sum(axis=1), means @ B.T, unit_rows[:, at] @ means.T
+            squares = np.where(squares > 0, squares, 1.0)
+            lengths, along = np.sqrt(squares)[:, None] / (share or 1.0), (cosines / squares)[:, :, None]
+            kernel_slopes.append((likely[number][:, None] - along * onto) / lengths)
+            if mine is not None and means is not None:
+                whole = np.zeros((len(means), unit_rows.shape[1]))
+                whole[:, at] = means
+                theirs = self._whiten_own(whole, back=True)[:, at]
+                own_slopes.append((mine[:, None, at] - along * theirs) / lengths)
+        return sum(kernel_slopes[1:], start=kernel_slopes[0]), blocks.join(own_slopes) if own_slopes else None
 
-    def _kernel_slopes(self, by_kernel: Floats, k: Floats, Y: Floats) -> Floats:
-        """(n, K, p) by scaled signatures Y (K, p) of those by k(Y, yᵣ) (n, K, R)."""
-        if self._kernel.name == "linear":
-            return by_kernel @ self._seen
-        weighed = by_kernel * k
-        found: Floats = (weighed @ self._seen - weighed.sum(axis=2, keepdims=True) * Y) * (2 / self._kernel.width)
-        return found
+    def _kernel_slopes(self, by_kernel: Floats, parts: Sequence[Floats], Y: Floats) -> Floats:
+        """(n, K, p) by scaled signatures Y (K, p) of those by k(Y, yᵣ) (n, K, R), of which each table has a part."""
+        kernel, found = self._kernel, []
+        cut = (kernel.tables.split(one) for one in (self._seen, Y))
+        for k, seen, own, width, share in zip(parts, *cut, kernel.widths, kernel.tables.shares.tolist(), strict=True):
+            if kernel.name == "linear":
+                one = by_kernel @ seen
+            else:
+                weighed = by_kernel * k
+                one = (weighed @ seen - weighed.sum(axis=2, keepdims=True) * own) * (2 / width)
+            found.append(one if share == 1.0 else one * share**2)
+        return np.asarray(kernel.tables.join(found))
 
-
-def _whiten_own(model: ClassMeansClassifier, rows: Floats, back: bool = False) -> Floats:
-    """s·S_ρ^(−1/2) of rows (n, d): what the prior makes of y°; or the transposed product, `back` to slopes by y°."""
-    whitening = model.whitening_.astype(np.float64)
-    turned = whitening.T if back and whitening.shape[1] > 1 else whitening
-    return model.slope_ * np.asarray(to_dense(fitting.whiten(rows, turned)), np.float64)
+    def _whiten_own(self, rows: Floats, back: bool = False) -> Floats:
+        """s·S_ρ^(−1/2) of rows (n, d): what the prior makes of y°; or the product `back`, to slopes by y°."""
+        model, whitening = self._model, self._model.whitening_.astype(np.float64)
+        if not back or whitening.shape[1] == 1:
+            return model.slope_ * np.asarray(to_dense(fitting.whiten(rows, whitening, self._blocks)), np.float64)
+        pairs = zip(self._blocks.split(rows), self._blocks.columns, strict=True)
+        parts = [part @ whitening[at, : at.stop - at.start].T for part, at in pairs]
+        return np.asarray(model.slope_ * self._blocks.join(parts))

@@ -272,7 +272,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = self._describe(table)
         tables.warn_about_signatures(self.signature_table_, table)
         rows = (read or ScaledRows)(X, self.device)
-        self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
+        self.feature_scaling_ = self._fit_feature_scaling(rows, weighed)
         # No values, only where rows lie: nobody has checked them yet.
         place = rows[:0]
         return Training(
@@ -284,6 +284,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sizes=np.bincount(codes, weighed, minlength=len(self.seen_classes_)),
             weights=weighed,
         )
+
+    def _fit_feature_scaling(self, rows: ScaledRows, weights: NumPyArray | None) -> Any:
+        return rows.fit_scaling(self.feature_scaling, weights)
+
+    def _fit_signature_scaling(self, matrix: Any) -> Any:
+        return scaling.fit_scaling(self.signature_scaling, matrix, "signature_scaling")
 
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
@@ -310,7 +316,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_warned", None)
         described = self.signature_table_.select(self.seen_classes_)
         mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
-        self.signature_scaling_ = scaling.fit_scaling(self.signature_scaling, mean_over, "signature_scaling")
+        self.signature_scaling_ = self._fit_signature_scaling(mean_over)
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
         return described
@@ -662,7 +668,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
-        return self.feature_scaling_.apply(move_to_device(X, self.device))
+        scaled: Array = self.feature_scaling_.apply(move_to_device(X, self.device))
+        return scaled
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""

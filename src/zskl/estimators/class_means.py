@@ -33,6 +33,7 @@ from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
+from zskl.estimators._blocks import Blocks, BlockScaling, Spectrum, read_blocks, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
 from zskl.estimators._class_means_adapt import (
@@ -50,7 +51,6 @@ from zskl.estimators._class_means_fit import (
     LeftOutClasses,
     SignatureKernel,
     Sums,
-    scale_to_unit_length,
 )
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
@@ -59,7 +59,7 @@ from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.strength import find_weak_descriptions
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
-from zskl.training.rows import StreamedRows
+from zskl.training.rows import ScaledRows, StreamedRows
 from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
@@ -130,6 +130,17 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "center-l2".
     signature_mean : {"seen", "all"}, default="seen"
         Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    blocks : list of int, mapping or None, default=None
+        How the columns of X are cut into blocks, such as one for each of several networks: a list of widths, or name →
+        columns, as `Dataset.blocks` has them. Each block is scaled, whitened and set to unit length by itself; a score
+        is then the mean of the blocks' scores. None: X is one block.
+    block_weights : list or mapping of float, default=None
+        What each block counts in that mean. None: all the same.
+    signature_blocks : list of int, mapping or None, default=None
+        The same for the columns of the class table, where several tables stand side by side. Each has a kernel of its
+        own, with a width of its own.
+    signature_weights : list or mapping of float, default=None
+        What each kernel counts in their mean. None: all the same.
     device : str or None, default=None
         Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
     random_state : int, RandomState or None, default=None
@@ -146,7 +157,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
     center_ : ndarray of shape (d,)
         g, the mean of the class means.
     whitening_ : ndarray of shape (d, d)
-        What makes a centred row x̃, in float32. After a fit on sparse rows it is diagonal, as a column (d, 1).
+        What makes a centred row x̃, in float32. After a fit on sparse rows it is diagonal, as a column (d, 1). With
+        several blocks it is (d, w): the matrices of the blocks below each other, w the width of the widest.
     regression_ : ndarray of shape (n_signatures, d)
         (K + νI)⁻¹ M̂, in float32.
     class_means_ : ndarray of shape (C, d)
@@ -167,6 +179,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         n₀ as it is in use.
     slope_ : float
         How much of a signature is its class's direction, with another prior than "zero".
+    blocks_, tables_ : Blocks
+        How rows and signatures are cut into blocks: `names`, `ends` and `weights`.
     practice_ : dict or None
         What validation classes say about examples and unlabelled rows; `zskl.selection` fills it in.
 
@@ -194,7 +208,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     SPARSE: ClassVar[bool] = True
     LEARNED: ClassVar = {
         "center_": ("d",),
-        "whitening_": ("d", "d|1"),
+        "whitening_": ("d", "*"),
         "regression_": ("?", "d"),
         "class_means_": ("C", "d"),
         "class_rows_": ("C",),
@@ -216,10 +230,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "crowding_": None,
         "practice_": None,
         "untaught_": None,
+        "blocks_": None,
+        "tables_": None,
     }
     LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
-    FREE: ClassVar = ("kernel", "prior", "description_weight", *SCALES, *SHARES, *WEIGHTS)
+    FREE: ClassVar = ("kernel", "prior", "description_weight", "signature_weights", *SCALES, *SHARES, *WEIGHTS)
 
+    width_: Any  # a list of several tables
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
     example_classes_: list[Any]
     undescribed_: list[Any]  # classes that are known by their examples alone
@@ -247,6 +264,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         *,
         signature_scaling: str = "auto",
         signature_mean: str = "seen",
+        blocks: Any = None,
+        block_weights: Any = None,
+        signature_blocks: Any = None,
+        signature_weights: Any = None,
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -261,6 +282,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.feature_scaling = feature_scaling
         self.signature_scaling = signature_scaling
         self.signature_mean = signature_mean
+        self.blocks = blocks
+        self.block_weights = block_weights
+        self.signature_blocks = signature_blocks
+        self.signature_weights = signature_weights
         self.device = device
         self.random_state = random_state
 
@@ -371,7 +396,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         diagonal = is_sparse_rows(table.matrix)
         self.center_ = np.zeros(p)
         self.whitening_ = np.ones((p, 1), np.float32) if diagonal else np.eye(p, dtype=np.float32)
-        self.width_ = self.slope_ = 1.0
+        self.width_, self.slope_ = 1.0, 1.0
+        self.blocks_, self.tables_ = Blocks.single(p), Blocks.single(p)
         self.regression_ = self.class_means_ = np.empty((0, p), np.float32)
         self.class_rows_, self.eigenvalues_, self.shrinkage_ = np.empty(0), np.ones(p), float(self.shrinkage)
         self.kept_rows_, self.signature_center_ = np.empty((0, p), np.float16), np.zeros(p)
@@ -500,20 +526,30 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 "once, so they cannot come in pieces; use 'sqrt-l2', 'l2' or 'none', or call fit"
             )
 
-    def _choose_piece_scaling(self, X: Array) -> Scaling:
+    def _choose_piece_scaling(self, X: Array) -> Any:
         """The scaling of a piece: with "auto", one that learns nothing from rows; that of the pieces before, if any."""
+        self._read_blocks()
         before = vars(self).get("_sums")
+        names = None if before is None else before.scaling
+        if len(self.blocks_) == 1:
+            return self._choose_block_scaling(X, names)
+        several = [names] * len(self.blocks_) if names is None or "+" not in names else names.split("+")
+        pairs = zip(self.blocks_.split(X), several, strict=True)
+        return BlockScaling(self.blocks_, tuple(self._choose_block_scaling(block, name) for block, name in pairs))
+
+    def _choose_block_scaling(self, X: Array, before: str | None) -> Scaling:
+        """That of one block, where the pieces before had a scaling of the name `before`."""
         found = scaling.choose_scaling(self.feature_scaling, X, "feature_scaling")
         piecewise = not {*scaling.FITTED, *scaling.LOOKED_UP} & set(found.steps)
         if before is not None and self.feature_scaling == scaling.AUTO and (piecewise or X.shape[0] < scaling.LEAST):
-            if piecewise and found.name != before.scaling and X.shape[0] >= scaling.LEAST:
+            if piecewise and found.name != before and X.shape[0] >= scaling.LEAST:
                 log.warning(
                     "feature_scaling is 'auto': this piece alone would take %r, those before %r, which stays; name "
                     "feature_scaling if this is wrong",
                     found.name,
-                    before.scaling,
+                    before,
                 )
-            return scaling.choose_scaling(before.scaling, X, "feature_scaling")
+            return scaling.choose_scaling(before, X, "feature_scaling")
         if piecewise:
             return found
         if X.shape[0] >= scaling.LEAST:
@@ -557,7 +593,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
                     f"feature_scaling={self.feature_scaling!r} returns"
                 )
             self.n_features_in_ = len(sums.products)
-            self.feature_scaling_ = scaling.Scaling(scaling.parse_scaling(sums.scaling, "sums.scaling"))
+            self._read_blocks()
+            steps = [scaling.parse_scaling(name, "sums.scaling") for name in sums.scaling.split("+")]
+            parts = [Scaling(one) for one in (steps * len(self.blocks_) if len(steps) == 1 else steps)]
+            if len(parts) != len(self.blocks_):
+                raise ValueError(
+                    f"sums is of rows in {len(parts)} blocks: expected the {len(self.blocks_)} of this model"
+                )
+            self.feature_scaling_: Any = parts[0] if len(parts) == 1 else BlockScaling(self.blocks_, tuple(parts))
             self._set_sums(sums, signatures)
             if len(sums.classes) < 2:
                 raise ValueError(
@@ -565,6 +608,35 @@ class ClassMeansClassifier(ZeroShotClassifier):
                     "classes"
                 )
         return self
+
+    def _fit_feature_scaling(self, rows: ScaledRows, weights: NumPyArray | None) -> Any:
+        """One for each block, chosen and fitted by itself."""
+        self._read_blocks()
+        if len(self.blocks_) == 1:
+            return super()._fit_feature_scaling(rows, weights)
+        parts = [
+            type(rows)(block, self.device).fit_scaling(self.feature_scaling, weights)
+            for block in self.blocks_.split(rows.source)
+        ]
+        found = BlockScaling(self.blocks_, tuple(parts))
+        rows.use_scaling(found)
+        return found
+
+    def _fit_signature_scaling(self, matrix: Any) -> Any:
+        names = self.attribute_names_
+        self.tables_ = read_blocks(
+            self.signature_blocks, self.signature_weights, names, matrix.shape[1], "signature_blocks"
+        )
+        if len(self.tables_) == 1:
+            return super()._fit_signature_scaling(matrix)
+        parts = [super(ClassMeansClassifier, self)._fit_signature_scaling(part) for part in self.tables_.split(matrix)]
+        return BlockScaling(self.tables_, tuple(parts))
+
+    def _read_blocks(self) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        self.blocks_ = read_blocks(
+            self.blocks, self.block_weights, None if names is None else list(names), self.n_features_in_, "blocks"
+        )
 
     def _keeps_rows(self) -> bool:
         """Whether rows are kept: for crowding, or to choose a prior by."""
@@ -592,6 +664,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         table = tables.read_table_once(given)
         self._forget()
+        self._read_blocks()
         for name in ("classes_", "seen_classes_"):
             self.__dict__.pop(name, None)
         self._sums, self._signatures = sums, table
@@ -616,14 +689,15 @@ class ClassMeansClassifier(ZeroShotClassifier):
         cache = vars(self).get("_fit_cache") or self._make_fit_cache()
         self._settle_prior(cache)
         at = self._whitening(cache)
-        kernel = SignatureKernel(self.kernel, cache.width(self.kernel, float(self.bandwidth)))
-        self.center_, self.whitening_, self.width_ = at.space.center, at.matrix, kernel.width
+        kernel = cache.kernel(self.kernel, float(self.bandwidth), self._tables())
+        self.center_, self.whitening_ = at.space.center, at.matrix
+        self.width_ = kernel.widths[0] if len(kernel.widths) == 1 else list(kernel.widths)
         self.slope_ = at.slope if self.prior_ == "identity" else float(self.prior_ == "cosine")
         targets = at.targets if self.prior_ == "zero" else at.targets - self.slope_ * at.own_signatures
         # Plain cosine trains nothing: its weights are zeros of the same shape.
         weights = 0.0 * targets if self.prior_ == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
         self.regression_, self.class_means_ = weights.astype(np.float32), at.means.astype(np.float32)
-        self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.eigenvalues
+        self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.spectrum.values
         self.shrinkage_ = float(self.shrinkage)
         self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
         self.signature_center_ = np.empty(0) if self.prior_ == "zero" else at.signature_center
@@ -636,7 +710,31 @@ class ClassMeansClassifier(ZeroShotClassifier):
         # Files of 0.2 hold neither: what was asked for was in use.
         learned.setdefault("prior_", parameters["prior"])
         learned.setdefault("description_weight_", parameters["description_weight"])
+        p = arrays["signatures"].shape[1] if "signatures" in arrays else header["sparse"]["signatures"][1]
+        for name, width in (("blocks_", header["n_features"]), ("tables_", p)):  # nor these
+            learned.setdefault(name, cls._to_json_blocks(Blocks.single(int(width))))
         return super()._restore(header, arrays, known)
+
+    @staticmethod
+    def _to_json_blocks(blocks: Blocks) -> dict[str, Any]:
+        return {"names": list(blocks.names), "ends": list(blocks.ends), "weights": list(blocks.weights)}
+
+    def _to_json(self, name: str, value: Any) -> Any:
+        if name in ("blocks_", "tables_"):
+            return self._to_json_blocks(value)
+        if name in ("blocks", "signature_blocks") and value is not None:
+            fitted = self.blocks_ if name == "blocks" else self.tables_
+            widths = [part.stop - part.start for part in fitted.columns]
+            return dict(zip(fitted.names, widths, strict=True)) if isinstance(value, Mapping) else widths
+        if name in ("block_weights", "signature_weights") and value is not None:
+            return dict(value) if isinstance(value, Mapping) else [float(one) for one in value]
+        return super()._to_json(name, value)
+
+    @classmethod
+    def _from_json(cls, name: str, value: Any) -> Any:
+        if name in ("blocks_", "tables_"):
+            return Blocks(tuple(map(str, value["names"])), tuple(value["ends"]), tuple(map(float, value["weights"])))
+        return super()._from_json(name, value)
 
     def _make_fit_cache(self) -> FitCache:
         seen = self.signature_table_.select(self.seen_classes_)
@@ -654,7 +752,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         owners = np.searchsorted(self.seen_classes_, seen.labels)
         scaled: Any = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
-        return FitCache(self._sums, scaled, owners, shared, move_to_device(np.empty(0), self.device))
+        place = move_to_device(np.empty(0), self.device)
+        return FitCache(self._sums, scaled, owners, shared, place, self._blocks(), self._tables())
 
     def _tell_automatic(self) -> list[str]:
         told = super()._tell_automatic()
@@ -703,7 +802,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     @property
     def class_sums_(self) -> NDArray[np.float32]:
         """What the training rows of each seen class say about its direction (C, d)."""
-        found = fitting.sum_directions(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_)
+        found = self._spectrum().sum_directions(self.class_means_, self.class_rows_, self.shrinkage_)
         return found.astype(np.float32)
 
     def _question(self, scaled: Array, table: SignatureTable) -> ClassMeansQuestion:
@@ -718,17 +817,46 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _row_directions(self, scaled: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
         centred = scaled - convert_like(self.center_, scaled)
-        return scale_to_unit_length(fitting.whiten(centred, convert_like(self.whitening_, scaled)))
+        found: Array = self._blocks().to_unit_length(self._whiten(centred))
+        return found
+
+    def _whiten(self, centred: Array) -> Array:
+        """x̃ of centred rows (n, d), or of centred signatures in the shared space."""
+        return fitting.whiten(centred, convert_like(self.whitening_, centred), self._blocks())
+
+    def _blocks(self) -> Blocks:
+        """How the columns of rows are cut into blocks."""
+        return self.blocks_ if "blocks_" in vars(self) else Blocks.single(int(self.n_features_in_))
+
+    def _tables(self) -> Blocks:
+        """How the columns of signatures are."""
+        if "tables_" in vars(self):
+            return self.tables_
+        return Blocks.single(int(self.signature_table_.matrix.shape[1]))
+
+    def _weigh_tables(self) -> None:
+        """After a search has set other weights."""
+        if len(self.tables_) > 1:
+            self.tables_ = self.tables_.weighed(self.signature_weights, "signature_blocks")
+
+    def _spectrum(self) -> Spectrum:
+        return Spectrum(self.eigenvalues_, self._blocks())
+
+    def _signature_kernel(self) -> SignatureKernel:
+        widths: Any = self.width_
+        return SignatureKernel(
+            self.kernel, tuple(widths) if isinstance(widths, list) else (float(widths),), self._tables()
+        )
 
     def _predict_means(self, Y: Array, shared: Array | None) -> Array:
         """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
         seen = convert_like(self._seen_signatures(), Y)
-        means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ convert_like(self.regression_, Y)
+        means = self._signature_kernel()(Y, seen) @ convert_like(self.regression_, Y)
         if self.prior_ == "zero":
             return means
         assert shared is not None  # with another prior than zero there is one
         centred = shared - convert_like(self.signature_center_, Y)
-        own: Array = to_dense(fitting.whiten(centred, convert_like(self.whitening_, Y)))
+        own: Array = to_dense(self._whiten(centred))
         return means + self.slope_ * own
 
     def _seen_signatures(self) -> Array:
@@ -737,7 +865,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _described_directions(self, question: Question) -> Array:
         """m̂ (rows, d) of the candidates' signatures."""
-        return scale_to_unit_length(self._predict_means(question.Y, getattr(question, "shared", None)))
+        means = self._predict_means(question.Y, getattr(question, "shared", None))
+        found: Array = self._blocks().to_unit_length(means)
+        return found
 
     def _directions(self, question: Question) -> Array:
         described, evidence = self._described_directions(question), self._evidence(question)
@@ -851,20 +981,20 @@ class ClassMeansClassifier(ZeroShotClassifier):
             owners = fitting.find_class_codes(self.seen_classes_, seen.labels)
             # As it was fitted: validation may have chosen another shrinkage for what the model was taught.
             shrinkage = self.shrinkage_ if self.untaught_ is None else float(self.untaught_["shrinkage"])
-            ratio = fitting.whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage)
+            ratio = self._spectrum().ratio(self.shrinkage_, shrinkage)
             means = self.class_means_.astype(np.float64) * ratio
             if self.prior_ == "cosine":
                 centred = self.feature_scaling_.apply(seen.matrix) - self.signature_center_
-                described = np.asarray(to_dense(fitting.whiten(centred, self.whitening_)), np.float64)
+                described = np.asarray(to_dense(self._whiten(centred)), np.float64)
             else:
-                targets = scale_to_unit_length(means)[owners]
+                targets = self._blocks().to_unit_length(means)[owners]
                 regression = self.regression_.astype(np.float64) * ratio
                 described = fitting.predict_left_out(
                     targets, regression, self._signature_inverse(), owners, len(self.seen_classes_)
                 )
             rows = self.class_rows_[owners]
             plain = self.prior_ == "cosine"
-            self._left_out = LeftOutClasses(described, means[owners], rows, self.eigenvalues_, shrinkage, plain)
+            self._left_out = LeftOutClasses(described, means[owners], rows, self._spectrum(), shrinkage, plain)
         return self._left_out
 
     def _count_examples(self) -> Counter[Any]:
@@ -882,14 +1012,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
         if self.prior_ == "cosine":
             return np.ones(question.Y.shape[0])
-        kernel, inverse = SignatureKernel(self.kernel, self.width_), self._signature_inverse()
+        kernel, inverse = self._signature_kernel(), self._signature_inverse()
         Y = to_numpy(question.Y).astype(np.float64)
         return fitting.description_certainty(kernel, Y, self._seen_signatures(), inverse, float(self.noise))
 
     def _signature_inverse(self) -> Floats:
         """(K + νI)⁻¹ (R, R)."""
         if "_kernel_inverse" not in vars(self):
-            kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
+            kernel, seen = self._signature_kernel(), self._seen_signatures()
             self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
         return self._kernel_inverse
 
@@ -911,8 +1041,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
         if before.shrinkage_ == self.shrinkage_:
             return None
-        ratio = fitting.whitening_ratio(self.eigenvalues_, before.shrinkage_, self.shrinkage_)
-        return lambda rows: scale_to_unit_length(rows * convert_like(ratio, rows))
+        ratio, unit = self._spectrum().ratio(before.shrinkage_, self.shrinkage_), self._blocks().to_unit_length
+        return lambda rows: unit(rows * convert_like(ratio, rows))
 
     def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
         directions = self._directions(question)
@@ -1212,8 +1342,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if self.prior_ != "cosine" or not len(self.seen_classes_):
             return None
         described = to_numpy(self.feature_scaling_.apply(self.signature_table_.select(self.seen_classes_).matrix))
-        described = scale_to_unit_length(described)
-        offset = scale_to_unit_length(self.class_means_).mean(axis=0) - described.mean(axis=0)
+        unit = self._blocks().to_unit_length
+        offset = unit(self.class_means_).mean(axis=0) - unit(described).mean(axis=0)
         return convert_like(offset, like)
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
@@ -1253,12 +1383,19 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """Use another shrinkage: in the basis of the scatter it only weighs coordinates."""
         if shrinkage == self.shrinkage_:
             return
-        ratio = fitting.whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage).astype(np.float32)
-        diagonal = self.whitening_.shape[1] == 1 < len(ratio)
-        self.whitening_ = self.whitening_ * (ratio[:, None] if diagonal else ratio)
+        ratio = self._spectrum().ratio(self.shrinkage_, shrinkage).astype(np.float32)
+        unit = self._blocks().to_unit_length
+        if self.whitening_.shape[1] == 1 < len(ratio):
+            self.whitening_ = self.whitening_ * ratio[:, None]
+        elif len(self._blocks()) == 1:
+            self.whitening_ = self.whitening_ * ratio
+        else:
+            self.whitening_ = self.whitening_.copy()
+            for at in self._blocks().columns:
+                self.whitening_[at, : at.stop - at.start] *= ratio[at]
         self.regression_, self.class_means_ = self.regression_ * ratio, self.class_means_ * ratio
-        self.kept_rows_ = fitting.to_half_precision(scale_to_unit_length(self.kept_rows_.astype(np.float32) * ratio))
-        self.examples_ = scale_to_unit_length(self.examples_ * ratio)
+        self.kept_rows_ = fitting.to_half_precision(unit(self.kept_rows_.astype(np.float32) * ratio))
+        self.examples_ = unit(self.examples_ * ratio)
         self.shrinkage_ = shrinkage
         self.__dict__.pop("_refined", None)
 
@@ -1307,7 +1444,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             weight=float(self.description_weight_),
             rows=question.rows,
             kept=self.kept_rows_[:: max(1, len(self.kept_rows_) // TRIAL_KEPT_ROWS)].astype(np.float32),
-            eigenvalues=self.eigenvalues_,
+            spectrum=self._spectrum(),
             shrinkage=self.shrinkage_,
             crowding=float(self.crowding),
             share=float(self.crowding_share),
@@ -1362,6 +1499,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         shared = {name: value for name, value in vars(first).items() if name not in own}
         for model in models:
             model.__dict__.update(shared)
+            model._weigh_tables()
             model._settle_prior(first._fit_cache)
         order = sorted(range(len(models)), key=lambda k: models[k]._search_order())
         # Models that differ in crowding alone are scored together.
@@ -1388,4 +1526,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _search_order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""
         costly = self.prior_, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *costly, float(self.description_weight_), float(self.crowding_share), float(self.crowding)
+        return (
+            *costly,
+            self._tables().weights,
+            float(self.description_weight_),
+            float(self.crowding_share),
+            float(self.crowding),
+        )

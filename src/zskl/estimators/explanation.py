@@ -32,6 +32,7 @@ from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namesp
 from zskl._display import Shown
 from zskl._validation import check_count, check_flag, check_option, list_values, suggest
 from zskl.estimators import _inputs
+from zskl.estimators._blocks import BlockScaling
 from zskl.estimators._candidates import CandidateScorer, top_columns
 from zskl.kernels import Kernel, Pairs, kernel_score
 from zskl.scaling import Scaling
@@ -204,6 +205,7 @@ class Split:
     likeness: NumPyArray | None = None  # (n, k) to seen classes, if contributions are of these
     # What rows add: source → (n,) for the first class and for the second, of which the difference is a term
     sources: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
+    blocks: Mapping[str, NumPyArray] = field(default_factory=dict)  # of features: name → (n,); apart from crowding
 
 
 class Explainer(Protocol):
@@ -345,6 +347,33 @@ class DescriptionPath:
         return found
 
 
+class BlockPath:
+    """The same where each block of columns has a scaling of its own."""
+
+    def __init__(self, scaling: BlockScaling, matrix: NumPyArray) -> None:
+        self._blocks = scaling.blocks
+        pairs = zip(scaling.parts, self._blocks.split(np.asarray(matrix)), strict=True)
+        self._paths = [DescriptionPath(part, block) for part, block in pairs]
+
+    def points(self, a: int, b: int, times: NumPyArray) -> tuple[NumPyArray, Callable[[NumPyArray], NumPyArray]]:
+        """As that of `DescriptionPath`."""
+        found = [path.points(a, b, times) for path in self._paths]
+
+        def pull(slopes: NumPyArray) -> NumPyArray:
+            pairs = zip(found, self._blocks.split(slopes), strict=True)
+            return np.asarray(self._blocks.join([one(part) for (_, one), part in pairs]))
+
+        return np.asarray(self._blocks.join([Y for Y, _ in found])), pull
+
+    def changes(self, a: int, b: int) -> NumPyArray:
+        """(p,) from b to a."""
+        return np.asarray(self._blocks.join([path.changes(a, b) for path in self._paths]))
+
+
+def make_path(scaling: Any, matrix: NumPyArray) -> DescriptionPath | BlockPath:
+    return BlockPath(scaling, matrix) if isinstance(scaling, BlockScaling) else DescriptionPath(scaling, matrix)
+
+
 @lru_cache(len(NODES))
 def _quadrature(nodes: int) -> tuple[NumPyArray, NumPyArray]:
     """Places between 0 and 1, and their weights."""
@@ -437,7 +466,8 @@ class Explanation:
     Values of a class that has no description are NaN.
 
     `terms` are parts of the difference that no contribution carries, by name, such as what examples add. `evidence`
-    says which rows of which class make up those that are about rows.
+    says which rows of which class make up those that are about rows. `blocks` is the same difference by blocks of
+    features, such as one for each network, without crowding; empty if there is a single block.
     """
 
     label: Any
@@ -454,6 +484,7 @@ class Explanation:
     by: str = ATTRIBUTES
     evidence: tuple[Evidence, ...] = ()
     note: str = ""
+    blocks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def offset(self) -> float:
@@ -522,6 +553,7 @@ class Explanation:
                 }
                 for one in self.evidence
             ],
+            "blocks": dict(self.blocks),
             "text": str(self),
         }
 
@@ -563,6 +595,10 @@ class Explanation:
         if further:
             told = [f"{name} {number}" for (name, _), number in zip(further, printed[len(values) :], strict=True)]
             lines.append(("everything else", f"{rest}: {'; '.join(told)}" if len(told) > 1 else told[0]))
+        if self.blocks:
+            printed = round_to_sum(list(self.blocks.values()), sum(self.blocks.values()))
+            told = [f"{name} {number}" for name, number in zip(self.blocks, printed, strict=True)]
+            lines.append(("by features", "; ".join(told)))
         return title, lines, self.note
 
     def _compared(self, m: int) -> str:
@@ -653,6 +689,7 @@ class RowExplainer:
                 self.by,
                 tuple(self._find_evidence(scaled, split, i)) if split.sources else (),
                 self.note,
+                {name: float(values[i]) for name, values in split.blocks.items()},
             )
             for i in range(len(first))
         ]

@@ -21,6 +21,7 @@ from safetensors.numpy import save
 from zskl import scaling as scalings
 from zskl._arrays import PARTS, NumPyArray, SparseRows, is_sparse_rows
 from zskl._files import write_atomically
+from zskl.estimators._blocks import BlockScaling
 from zskl.signatures.table import SignatureTable
 
 if TYPE_CHECKING:
@@ -40,13 +41,16 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
         scaling = getattr(model, f"{name}_")
-        fitted = {
-            f"{name}_": scaling.mean,
-            f"{name}_deviation": scaling.deviation,
-            f"{name}_units": scaling.units,
-            f"{name}_sizes": scaling.sizes,
-        }
-        arrays |= {key: array for key, array in fitted.items() if array is not None}
+        parts = scaling.parts if isinstance(scaling, BlockScaling) else [scaling]
+        for number, part in enumerate(parts):
+            prefix = _scaling_prefix(name, number)
+            fitted = {
+                prefix: part.mean,
+                f"{prefix}deviation": part.deviation,
+                f"{prefix}units": part.units,
+                f"{prefix}sizes": part.sizes,
+            }
+            arrays |= {key: array for key, array in fitted.items() if array is not None}
     sparse = {name: array for name, array in arrays.items() if is_sparse_rows(array)}
     for name, rows in sparse.items():
         arrays |= {f"{name}.{part}": array for part, array in rows.parts().items()}
@@ -67,6 +71,12 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
         **({} if model.described_ else {"described": False}),
         **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
+    blocks = {name: getattr(model, f"{name}_") for name in SCALED}
+    blocks = {name: one for name, one in blocks.items() if isinstance(one, BlockScaling)}
+    if blocks:  # files of a single block are as those of earlier versions
+        header["scaling_blocks"] = {
+            name: [{"steps": part.steps, "reason": part.reason} for part in one.parts] for name, one in blocks.items()
+        }
     reasons = {name: getattr(model, f"{name}_").reason for name in SCALED}
     if any(reasons.values()):
         header["scaling_reasons"] = reasons
@@ -121,15 +131,21 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
     if not fits or not ordered or not known <= set(described):
         raise ValueError("the classes are not those of the signature table, sorted")
     for name, letter in SCALED.items():
-        steps = scalings.parse_scaling("-".join(header["scaling"][name]) or "none", name)
-        mean = _read_model_array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
-        spread = _read_model_array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
-        units, columns = (
-            _read_model_array(arrays, f"{name}_{kept}", (letter,), sizes) if step in steps else None
-            for step, kept in (("log", "units"), ("unit", "sizes"))
-        )
-        reason = str(header.get("scaling_reasons", {}).get(name, ""))  # files of 0.2 have none
-        fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread, units, columns, reason)
+        stored = header.get("scaling_blocks", {}).get(name)
+        if stored is None:
+            reason = str(header.get("scaling_reasons", {}).get(name, ""))  # files of 0.2 have none
+            fitted[f"{name}_"] = _read_scaling(arrays, name, 0, header["scaling"][name], reason, sizes[letter])
+            continue
+        learned = "blocks_" if letter == "d" else "tables_"
+        blocks = model._from_json(learned, header["learned"][learned])
+        widths = [part.stop - part.start for part in blocks.columns]
+        if len(widths) != len(stored) or sum(widths) != sizes[letter] or min(widths) < 1:
+            raise ValueError(f"blocks of {widths} columns for {sizes[letter]} in {len(stored)} scalings")
+        parts = [
+            _read_scaling(arrays, name, number, part["steps"], str(part["reason"]), width)
+            for number, (part, width) in enumerate(zip(stored, widths, strict=True))
+        ]
+        fitted[f"{name}_"] = BlockScaling(blocks, tuple(parts))
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
@@ -150,6 +166,29 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
             fitted[name] = model._from_json(name, header["learned"][name])
     model.__dict__.update(fitted)
     return model
+
+
+def _scaling_prefix(name: str, number: int) -> str:
+    """How the arrays of a scaling are called; the first block has the names of earlier versions."""
+    return f"{name}_" if number == 0 else f"{name}_{number}_"
+
+
+def _read_scaling(
+    arrays: dict[str, NumPyArray], name: str, number: int, stored: Any, reason: str, width: int
+) -> scalings.Scaling:
+    steps, prefix = scalings.parse_scaling("-".join(stored) or "none", name), _scaling_prefix(name, number)
+
+    def read(kept: str, needed: bool) -> NumPyArray | None:
+        return _read_model_array(arrays, f"{prefix}{kept}", ("n",), {"n": width}) if needed else None
+
+    return scalings.Scaling(
+        steps,
+        read("", bool(set(steps) & set(scalings.FITTED))),
+        read("deviation", "standardize" in steps),
+        read("units", "log" in steps),
+        read("sizes", "unit" in steps),
+        reason,
+    )
 
 
 def _read_temperatures(stored: Any) -> dict[str, float] | None:

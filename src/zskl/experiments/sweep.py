@@ -16,7 +16,7 @@ from zskl import datasets, engines, methods
 from zskl._arrays import runs_on_gpu
 from zskl._validation import suggest
 from zskl.datasets import Dataset, xlsa17
-from zskl.datasets.fetch import benchmark_folder
+from zskl.datasets.fetch import benchmark_folders
 from zskl.datasets.tables import TextFile
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, StoredRecord
@@ -28,7 +28,7 @@ class DatasetSource:
     """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
 
     name: str
-    root: str | None = None
+    root: str | tuple[str, ...] | None = None
     features: str | None = None
     signatures: str | TextFile | None = None
     folds: str | None = None
@@ -40,7 +40,8 @@ class DatasetSource:
         """The same, independent of the working folder, environment and defaults of this process."""
         name, root = self.name, self.root
         if name.upper() in xlsa17.BENCHMARKS:
-            root = str(benchmark_folder(name.upper(), root).resolve().parent)
+            folders = tuple(str(folder.resolve().parent) for folder in benchmark_folders(name.upper(), root))
+            root = folders if len(folders) > 1 else folders[0]
         elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
             name = os.path.abspath(name)
         signatures = self.signatures

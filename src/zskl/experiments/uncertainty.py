@@ -321,10 +321,12 @@ def _draw_cases(
             for column, answers in case[1]
             if side == "unseen" or answers.seen is not None
         }
+        if not parts:  # such as seen classes without test rows
+            continue
         ends = np.cumsum([part.shape[1] for part in parts.values()])
-        together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
+        together = np.concatenate(list(parts.values()), axis=1)
         found = np.split(draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
-        means |= dict(zip(parts, found, strict=True)) if parts else {}
+        means |= dict(zip(parts, found, strict=True))
     for case in cases:
         columns: dict[str, NDArray[np.float64]] = {}
         for column, answers in case[1]:

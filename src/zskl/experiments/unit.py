@@ -154,6 +154,12 @@ class Unit:
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
         model, calibrated, own, tuning = _fit_models(self, estimator, data, report, engine, clock)
+        if not len(data.parts["test_seen"]):
+            log.warning(
+                "%s has no test rows of seen classes: zero-shot accuracy alone, without the generalised protocol; "
+                "two rows of a class give it some",
+                data.name,
+            )
         zsl, gzsl, gzsl_calibrated, _ = evaluate_unit(model, calibrated, data)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
         taught = [record.TaughtResults(k, *evaluate_unit(model, calibrated, data, k, self.seed)) for k in self.shots]
@@ -358,7 +364,9 @@ def evaluate_unit(
 
 
 def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> record.Generalised:
-    """The generalised result with its curve, thinned; the area is that of the whole curve."""
+    """The generalised result with its curve, thinned; the area is that of the whole curve. Empty without seen rows."""
+    if not len(data.parts["test_seen"]):
+        return record.Generalised()
     result = protocols.score_generalised(prepared, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(POINTS)
@@ -421,7 +429,9 @@ def evaluate_probabilities(
     """How far probabilities can be trusted; all None where the model has no temperatures."""
     if plain.temperatures_ is None:
         return record.Probabilities()
-    models = {"gzsl": calibrated} | ({"zsl": plain} if len(data.unseen_classes) > 1 else {})
+    models = ({"gzsl": calibrated} if len(data.parts["test_seen"]) else {}) | (
+        {"zsl": plain} if len(data.unseen_classes) > 1 else {}
+    )
     found = {name: vars(protocols.confidence(model, data, name)) for name, model in models.items()}
     return record.Probabilities(**{name: record.Confidence(**one) for name, one in found.items()})
 

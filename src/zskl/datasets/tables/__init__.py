@@ -11,7 +11,7 @@ standard input. A `TextFile` in place of a path says that its text is not UTF-8,
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
 from zskl.datasets.tables.cells import hint_semicolons
-from zskl.datasets.tables.features import Block, FeatureFile, Head, Wanted
+from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
 from zskl.datasets.tables.preparation import Preparation, prepared_blocks
 from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, find_table_source
@@ -39,7 +39,9 @@ __all__ = [
     "Preparation",
     "TextFile",
     "Wanted",
+    "encode_texts_of",
     "find_backbone",
+    "find_text_column",
     "is_whole",
     "label_column",
     "match_labels",
@@ -54,6 +56,7 @@ __all__ = [
     "to_label_type",
 ]
 
+TEXT_COLUMNS = ("text", "texts", "sentence", "sentences")
 TABLES = (*text.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 
@@ -105,6 +108,44 @@ def open_prepared(
     file = read_header(path).open(Wanted(labels, preparation.names, rows, loose=True))
     features = preparation.features
     return replace(file, width=len(features), names=features, blocks=lambda: prepared_blocks(file, preparation))
+
+
+def encode_texts_of(head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]], width: int) -> Head:
+    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers."""
+
+    def open_encoded(wanted: Wanted) -> FeatureFile:
+        file = head.open(Wanted(wanted.labels, [column], wanted.rows, loose=True))
+
+        def blocks() -> Iterator[Block]:
+            for part in file.cells():
+                texts = [str(cell) if isinstance(cell, str) else "" for cell in part.columns[0]]
+                empty = next((place for place, text in enumerate(texts) if not text.strip()), None)
+                if empty is not None:
+                    raise ValueError(
+                        f"{file.place(part.where[empty], column)}: found {part.columns[0][empty]!r}, expected a text; "
+                        "leave the row out, or name another column"
+                    )
+                yield Block(encode(texts), part.ids, part.labels, texts)
+
+        return replace(file, width=width, names=None, blocks=blocks)
+
+    return Head(head.fields, open_encoded)
+
+
+def find_text_column(path: object, head: Head, wanted: str | None, labels: str | None = None) -> str:
+    """The column of texts: the one that is `wanted`; None and "text" stand for the only one, or one called so."""
+    names = [name for name in head.fields if name != labels and name.lower() != ID_COLUMN]
+    if wanted is not None and wanted in head.fields:
+        return wanted
+    called = [name for name in names if name.lower() in TEXT_COLUMNS]
+    found = names if len(names) == 1 else called
+    if len(found) != 1 or (wanted is not None and wanted.lower() not in TEXT_COLUMNS):
+        missing = "" if wanted is None else f" {wanted!r}{suggest(wanted, names)}"
+        raise ValueError(
+            f"{path} has no column of texts{missing}: its columns are {list_values(head.fields)}; expected one called "
+            f"{wanted or 'text'}"
+        )
+    return found[0]
 
 
 def read_features(

@@ -23,11 +23,15 @@ BLOCK_VALUES = 1 << 19  # features read together: 4 MB as float64
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: X (k, d) float32, all finite; the name and the label of each row where the file gives them."""
+    """Some rows: X (k, d) float32, all finite; the name and the label of each row where the file gives them.
+
+    `texts` are those that X was encoded from, if it was.
+    """
 
     X: NDArray[np.float32]
     ids: list[str] | None = None
     labels: list[str] | None = None
+    texts: list[str] | None = None
 
 
 @dataclass(frozen=True)
