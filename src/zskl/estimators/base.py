@@ -605,8 +605,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> from zskl import ZeroShotKernelClassifier
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
-        (2,)
+        >>> model.decision_function([[1, 0], [0, 1]]).shape  # ant, bee and emu
+        (2, 3)
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         scores = scorer.fill(X, lambda scores: scores)
