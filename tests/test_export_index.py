@@ -95,7 +95,7 @@ def test_the_command(toy, tmp_path, monkeypatch):
     model = fitted(toy, "class means")
     model.save("toy.zskl")
     done = zskl("export", "toy.zskl", "-o", "classes.usearch", "--index", "usearch")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "")
     assert "wrote classes.usearch: the vectors of the 205 classes of toy.zskl for usearch" in done.stderr
     about = json.loads((tmp_path / "classes.usearch.json").read_text("utf-8"))
     assert about["names"] == model.candidates_.tolist()

@@ -229,7 +229,8 @@ PYTHON = re.compile(
 # What only those can meet who write Python: arrays that no file holds, kernels, folds and networks of their own.
 FROM_PYTHON = re.compile(
     r"tensor|sparse|mask into one|reset_index|^out is|np\.memmap|warm_start|namespace\(|is not registered|^--set"
-    r"|no attribute §|as selection\.folds|collect\(\)|without class names|set_params|model with add_examples|selection\.Fold"
+    r"|no attribute §|as selection\.folds|collect\(\)|without class names|set_params|model with add_examples"
+    r"|selection\.Fold"
 )
 
 
