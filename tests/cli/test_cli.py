@@ -144,7 +144,7 @@ def test_quiet_leaves_results_and_errors(here):
     assert (zskl(*MAKE, "--unseen", "fox", "--quiet").stdout, (here / "birds").is_dir()) == ("", True)
     loud, quiet = (zskl("run", "birds", "--method", "eszsl", "--json", "r.jsonl", *more) for more in ((), ("-q",)))
     assert (loud.returncode, quiet.returncode, quiet.stderr) == (0, 0, "")
-    assert "1 record written to r.jsonl" in loud.stdout
+    assert "1 record written to r.jsonl" in loud.stderr
     assert "written" not in quiet.stdout
     figures = [
         line.rpartition(" ")[0]  # without the seconds
@@ -223,7 +223,7 @@ def test_no_parameter_shows_a_python_type():
     for command in (root, *root.commands.values(), *data.commands.values()):
         context = command.context_class(command, info_name="zskl")
         for one in command.get_params(context):
-            assert not re.search(r"[<>\[]", " ".join(map(str, one.get_help_record(context)[:1]))), one.name
+            assert not re.search(r"[<>\[]", " ".join((one.get_help_record(context) or ())[:1])), one.name
 
 
 @pytest.mark.parametrize(
