@@ -39,11 +39,12 @@ RADIAL = ("gaussian-ort-printed", "gaussian-printed", "cauchy-ort-printed", "cau
 POLYNOMIAL = ("polynomial-2-printed", "polynomial-4-printed", "polynomial-6-printed")
 SEEDED_ON_CORES = ("gaussian-ort", "gaussian", "cauchy-ort", "cauchy", "sje", "devise", "ale", "cmt", "cmt-star", "sse")
 SEEDED_ON_GPU = ("polynomial-2", "polynomial-4", "polynomial-6", "gaussian-softmax", "cauchy-softmax", "cnzsl")
+LOW = 3  # digits of a half that features of 16 bits with fewer digits leave empty
 TINY = {"sigma": (0.8,), "repulsion": (1.0,), "bias": (1.0,), "learning_rate": (8e-4,), "epochs": (1,)}
 
 
 def pack(folder: Path, roots: list[Path]) -> None:
-    """Features that are numbers of 16 bits: their high and their low bytes, column by column, by bzip2."""
+    """Features that are numbers of 16 bits: exponents by bzip2, and the digits of what is not 0."""
     for name, features, root in find_problems(roots, FEATURES):
         data = datasets.load(name, root, features)
         half = np.ascontiguousarray(data.X.T.astype(np.float16))
@@ -55,10 +56,14 @@ def pack(folder: Path, roots: list[Path]) -> None:
                 (here / file.name).write_bytes(file.read_bytes())
         original = scipy.io.loadmat(Path(root, "data", name, f"{features}.mat"))
         np.save(here / "labels.npy", original["labels"])
+        found = half.view(np.uint16).ravel()
+        mantissas = found[found > 0] & 1023
+        raised = np.where(found > 0, 1 + (found >> 10), 0)
+        bits = (mantissas[:, None] >> np.arange(LOW, 10, dtype=np.uint16)) & 1
         (here / f"{features}.json").write_text(json.dumps([list(half.shape), str(original["features"].dtype)]))
-        halves = half.view(np.uint16)
-        for part, values in (("high", halves >> 8), ("low", halves & 255)):
-            (here / f"{features}.{part}").write_bytes(bz2.compress(values.astype(np.uint8).tobytes()))
+        (here / f"{features}.high").write_bytes(bz2.compress(raised.astype(np.uint8).tobytes()))
+        (here / f"{features}.digits").write_bytes(np.packbits(bits.astype(np.uint8)).tobytes())
+        (here / f"{features}.low").write_bytes(bz2.compress((mantissas & (2**LOW - 1)).astype(np.uint8).tobytes()))
 
 
 def unpack(folder: Path, to: Path) -> None:
@@ -68,11 +73,17 @@ def unpack(folder: Path, to: Path) -> None:
         there.mkdir(parents=True, exist_ok=True)
         shape, kind = json.loads((here / f"{features}.json").read_text())
         with ThreadPoolExecutor(2) as pool:
-            high, low = pool.map(
+            raised, low = pool.map(
                 lambda part: np.frombuffer(bz2.decompress((here / f"{features}.{part}").read_bytes()), np.uint8),
                 ("high", "low"),
             )
-        half = ((high.astype(np.uint16) << 8) | low).view(np.float16).reshape(shape)
+        bits = np.unpackbits(np.fromfile(here / f"{features}.digits", np.uint8), count=len(low) * (10 - LOW))
+        mantissas = low.astype(np.uint16)
+        for k in range(10 - LOW):
+            mantissas |= bits[k :: 10 - LOW].astype(np.uint16) << (LOW + k)
+        found = (np.maximum(raised, 1).astype(np.uint16) - 1) << 10
+        found[raised > 0] |= mantissas
+        half = found.view(np.float16).reshape(shape)
         labels = np.load(here / "labels.npy")
         scipy.io.savemat(there / f"{features}.mat", {"features": half.astype(kind), "labels": labels})
         for file in here.iterdir():
