@@ -64,10 +64,9 @@ def read_descriptions(
         None if encoded else preparation,
     )
     table, made = to_frame(prepared), prepared.preparation
-    if preparation is None and made is not None:
-        wordy += [column.name for column in made.columns if column.left_out]
-        if all(column.plain for column in made.columns):
-            table.attrs.clear()
+    wordy += [] if made is None else [one.name for one in made.columns if one.left_out and one.name in columns]
+    if preparation is None and made is not None and all(one.plain for one in made.columns):
+        table.attrs.clear()
     table = drop_identifiers(table, path, wordy, keep, known)
     if not table.shape[1]:
         raise none
