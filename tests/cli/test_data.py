@@ -190,10 +190,10 @@ def messy(tmp_path_factory):
 
 def test_what_was_left_out_is_a_note(messy):
     _, frame, done = messy
-    assert f"{len(frame)} rows × 10 features, 8 seen and 2 unseen classes, 4 attributes" in done.stdout
-    notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
+    assert f"{len(frame)} rows × 10 features, 8 seen and 2 unseen classes, 4 attributes" in done.stderr
+    notes = [line for line in done.stderr.splitlines() if "column 'nr' was left out" in line]
     assert [note.split(":")[1].strip() for note in notes] == ["traits.csv", "rows.csv"]
-    assert all("column 'nr' was left out" in note and "--keep-column" in note for note in notes)
+    assert all(note.startswith("note: ") and "--keep-column" in note for note in notes)
 
 
 def test_new_rows_are_prepared_as_training_rows_were(messy, monkeypatch):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -400,6 +401,8 @@ def test_blocks_follow_one_another_and_cover_all_columns():
     assert dict(data.signature_blocks) == {"all": range(2)}
     assert dict(pickle.loads(pickle.dumps(data)).blocks) == dict(data.blocks)
     assert dict(Dataset(**fields()).blocks) == {"features": range(2)}
+    fewer = replace(data, signatures=data.signatures.iloc[:, :1])  # a single block goes on to be all of the columns
+    assert dict(fewer.signature_blocks) == {"all": range(1)}
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class Predictor:
         if likely and model.temperatures_ is None:
             raise ValueError(
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
-                "zskl fit --calibrate, or by selection.tune"
+                "zskl fit --calibrate"
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")

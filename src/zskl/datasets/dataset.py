@@ -230,7 +230,10 @@ class Dataset:
             single = {"blocks": self.features or "features", "signature_blocks": "signatures"}
             widths = {"blocks": self.X.shape[1], "signature_blocks": self.signatures.shape[1]}
             for field, width in widths.items():
-                keep(self, field, _check_blocks(field, getattr(self, field) or {single[field]: width}, width))
+                given = getattr(self, field) or {single[field]: width}
+                if isinstance(given, MappingProxyType) and len(given) == 1:  # of a dataset whose columns were replaced
+                    given = dict.fromkeys(given, width)
+                keep(self, field, _check_blocks(field, given, width))
             self._check_class_split()
         log.info("%r", self)
 
