@@ -468,6 +468,20 @@ def test_files_that_do_not_stand_side_by_side(here, two):
     refused(r"fewer has no row for class 'jay': expected one", signatures=["look.csv", "fewer.csv"])
 
 
+def test_words_in_one_of_several_class_tables(here, two):
+    table = pd.read_csv("sound.csv")
+    table["sings"] = ["loud", "soft"] * 5
+    table.to_csv("wordy.csv", index=False)
+    np.save("eye.npy", pd.read_csv("eye.csv")[["f0", "f1"]].to_numpy(np.float32))
+    pd.read_csv("eye.csv")[["label"]].to_csv("labels.txt", index=False, header=False)
+    given = {"features": ["eye.npy", "ear.npy"], "labels": "labels.txt"}
+    both = make_both(**given, signatures=["look.csv", "wordy.csv"], categories="onehot")
+    assert both.attribute_names == ["t0", "t1", "t2", "t3", "t4", "sings=loud", "sings=soft"]
+    assert dict(both.signature_blocks) == {"look": range(2), "wordy": range(2, 7)}
+    columns = json.loads(both.signatures.attrs["zskl_preparation"])
+    assert [one["name"] for one in columns] == ["t0", "t1", "t2", "t3", "t4", "sings"]
+
+
 def test_a_command_takes_several_files_in_one_path(here, two):
     from zskl import ClassMeansClassifier
     from zskl.batch.predict import open_for_model

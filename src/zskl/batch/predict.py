@@ -30,7 +30,7 @@ from zskl.datasets import tables
 from zskl.datasets.tables import STANDARD_INPUT, parquet
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
+from zskl.estimators._candidates import CandidateScorer, get_temperatures, to_probabilities, top_columns
 from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown_label
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
@@ -39,7 +39,6 @@ from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.signatures.words import read_names
 
-ARRAYS = (".npy", ".npz", ".mat")  # hold vectors, also for a model that takes texts
 if TYPE_CHECKING:
     from zskl.texts import TextClassifier, TextExplanation
 
@@ -75,7 +74,7 @@ class Predictor:
         if likely and model.temperatures_ is None:
             raise ValueError(
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
-                "zskl fit --calibrate, or by selection.tune"
+                "zskl fit --calibrate"
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
@@ -86,7 +85,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown_label(self.panel.labels)
-        self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
+        self.temperatures = get_temperatures(model.temperatures_, self.panel.seen) if likely else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
@@ -111,8 +110,8 @@ class Predictor:
     def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
         order, values = top_columns(scores, self.width)
         labels = self.panel.labels[order]
-        if self.temperature is not None:
-            likely = np.take_along_axis(to_numpy(softmax(scores / self.temperature)), order, axis=1)
+        if self.temperatures is not None:
+            likely = np.take_along_axis(to_numpy(to_probabilities(scores, self.temperatures)), order, axis=1)
             values = likely if self.probabilities else values
             if self.reject is not None:
                 labels = labels.astype(object)
@@ -137,7 +136,7 @@ def open_for_model(
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
     encoded = open_encoded(model)
-    if encoded is not None and not str(path).lower().endswith(ARRAYS):
+    if encoded is not None and not str(path).lower().endswith(tables.ARRAYS):
         head = tables.read_header(path)
         wanted = encoded.column_ if encoded.column_ in head.fields else None
         column = tables.find_text_column(path, head, wanted, labels)
@@ -176,7 +175,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
         return known
     encoded = open_encoded(model)
     if encoded is None:
-        frame = tables.read_signatures(path, known=model.attribute_names_)
+        frame = tables.read_signatures(path, known=model.attribute_names_, preparation=known.preparation)
     else:
         frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
         frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)

@@ -104,19 +104,23 @@ def wrap_repr_lines(kind: type) -> None:
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
 
 
-def get_temperature(
-    temperatures: Mapping[str, float] | None, situation: str, usual: float = 1.0, stacklevel: int = 3
-) -> float:
-    """That of candidates that are "seen", "unseen" or "mixed"; the usual one with a warning if none is fitted."""
+def get_temperatures(
+    temperatures: Mapping[str, float] | None, seen: NumPyArray, usual: float = 1.0, stacklevel: int = 3
+) -> NumPyArray:
+    """(c,) T of the rows that each candidate answers; the usual one with a warning if none is fitted."""
     if temperatures is not None:
-        return temperatures[situation]
+        if seen.all() or not seen.any():
+            return np.full(len(seen), temperatures["seen" if seen.all() else "unseen"])
+        # Models of 0.2 have one for both sides.
+        sides = (temperatures.get(name, temperatures["mixed"]) for name in ("mixed_seen", "mixed_unseen"))
+        return np.where(seen, *sides)
     warnings.warn(
         "the probabilities of this model are not calibrated: their order is right, their size is not; "
         "fit it by selection.tune, or call selection.calibrate on it",
         UncalibratedWarning,
         stacklevel=stacklevel,
     )
-    return usual
+    return np.full(len(seen), usual)
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
             raise ValueError("candidates is empty: name at least one class")
     table, source = model.signature_table_, "the fitted table" if given is None else "signatures"
     if given is not None:
-        table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
+        known, prepared = model.candidates_.tolist(), model.signature_table_.preparation
+        table = tables.read_table(given, candidates, model.attribute_names_, known, prepared)
         _inputs.check_sparse_signatures(model, table)
         _check_new_signatures(model, table)
         check_directions(model, table)
@@ -206,11 +211,15 @@ def softmax(logits: Array) -> Array:
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
-def to_probabilities(scores: Array, temperature: float) -> Array:
-    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores."""
-    found = softmax(scores / temperature)
-    xp = namespace(found)
-    best, largest = xp.argmax(scores, axis=1), xp.argmax(found, axis=1)
+def to_probabilities(scores: Array, temperatures: NumPyArray) -> Array:
+    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores.
+
+    T of a row is that of its answer, of `temperatures` (c,).
+    """
+    xp = namespace(scores)
+    best = xp.argmax(scores, axis=1)
+    found = softmax(scores / convert_like(temperatures, scores)[best][:, None])
+    largest = xp.argmax(found, axis=1)
     tied = np.flatnonzero(to_numpy(best != largest))
     if len(tied):
         # exp makes numbers equal that differ by less than it can tell: the answer of `predict` gets the next one above.
@@ -398,12 +407,12 @@ def pick_rows(
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperature = get_temperature(model.temperatures_, scorer.situation) if likely else 1.0
+    temperatures = get_temperatures(model.temperatures_, scorer.seen) if likely else np.ones(len(scorer.seen))
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
     for rows, found in scorer.blocks(X):
         order[rows], scores[rows] = top_columns(to_numpy(found), 2)
-        shares = softmax(found / temperature)
+        shares = to_probabilities(found, temperatures)
         probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
         if mover is not None:
             moves = mover(model._scale_rows(_inputs.take_input_rows(model, X, rows)))

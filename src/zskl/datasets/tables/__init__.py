@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
-from zskl.datasets.tables.cells import hint_semicolons
 from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
-from zskl.datasets.tables.preparation import Preparation, prepared_blocks
+from zskl.datasets.tables.preparation import prepared_blocks
 from zskl.datasets.tables.source import (
     DECIMAL,
     ENCODING,
@@ -34,9 +33,11 @@ from zskl.datasets.tables.source import (
     list_files,
     name_files,
 )
-from zskl.signatures.table import normalise_name
+from zskl.signatures.cells import Column, Preparation, hint_semicolons
+from zskl.signatures.table import PREPARED, normalise_name
 
 __all__ = [
+    "ARRAYS",
     "DECIMAL",
     "ENCODING",
     "STANDARD_INPUT",
@@ -68,6 +69,7 @@ __all__ = [
 ]
 
 TEXT_COLUMNS = ("text", "texts", "sentence", "sentences")
+ARRAYS = arrays.SUFFIXES  # of files without words
 TABLES = (*text.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 
@@ -277,13 +279,17 @@ def read_signatures(
     label_column: str | None = None,
     keep: Collection[str] = (),
     known: Collection[str] | None = None,
+    missing: str | None = None,
+    categories: str | None = None,
+    preparation: Preparation | None = None,
 ) -> pd.DataFrame:
     """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
 
-    A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
-    the attributes of a model. Of several files, A+B, the columns stand side by side.
+    Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
+    only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
+    of a model. Of several files, A+B, the columns stand side by side.
     """
-    return read_class_tables(path, label_column, keep, known)[0]
+    return read_class_tables(path, label_column, keep, known, missing, categories, preparation)[0]
 
 
 def read_class_tables(
@@ -291,12 +297,17 @@ def read_class_tables(
     label_column: str | None = None,
     keep: Collection[str] = (),
     known: Collection[str] | None = None,
+    missing: str | None = None,
+    categories: str | None = None,
+    preparation: Preparation | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """`read_signatures`, and how many columns each of several files has."""
     files, found = list_files(path), {}
+    if len(files) > 1 and preparation is not None:
+        raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
     for name, file in zip(name_files(files), files, strict=True):
         source = find_table_source(file, "signatures", TABLES)
-        table = descriptions.read_descriptions(source, label_column, keep, known)
+        table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
     first, *others = found.values()
     if not others:
@@ -307,8 +318,18 @@ def read_class_tables(
         if lacking or twice:
             fault = f"no row for class {list_values(sorted(lacking))}" if lacking else f"{twice[0]!r} several times"
             raise ValueError(f"{path}: {name} has {fault}: expected one row for each class in each table")
-    if find_repeated_features([column for table in found.values() for column in table.columns]):
+    made = [table.attrs.get(PREPARED) for table in found.values()]
+    again = find_repeated_features([column for table in found.values() for column in table.columns])
+    if again and any(made):
+        raise ValueError(f"{path} both have the column {list_values(again)}: expected other names beside words; rename")
+    if again:
         found = {name: table.add_prefix(f"{name}:") for name, table in found.items()}
-    return pd.concat([table.loc[first.index] for table in found.values()], axis=1), {
-        name: table.shape[1] for name, table in found.items()
-    }
+    whole = pd.concat([table.loc[first.index] for table in found.values()], axis=1)
+    whole.attrs.clear()
+    if any(made):
+        read = [
+            Preparation.from_text(text).columns if text else tuple(map(Column, map(str, table.columns)))
+            for text, table in zip(made, found.values(), strict=True)
+        ]
+        whole.attrs[PREPARED] = Preparation(tuple(column for columns in read for column in columns)).text()
+    return whole, {name: table.shape[1] for name, table in found.items()}
