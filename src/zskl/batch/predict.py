@@ -176,7 +176,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
         return known
     encoded = open_encoded(model)
     if encoded is None:
-        frame = tables.read_signatures(path, known=model.attribute_names_)
+        frame = tables.read_signatures(path, known=model.attribute_names_, preparation=known.preparation)
     else:
         frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
         frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)

@@ -203,12 +203,13 @@ def make(
     ] = False,
     missing: Annotated[
         Literal["mean", "drop"] | None,
-        typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
+        typer.Option(help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row."),
     ] = None,
     categories: Annotated[
         Literal["onehot"] | None,
         typer.Option(
-            help="Columns of words: a feature of 0 and 1 for each word of training rows.", rich_help_panel=_options.MORE
+            help="Columns of words, in features or class table: a column of 0 and 1 for each word.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     keep_column: Annotated[

@@ -169,7 +169,7 @@ def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable
     labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
     if first.labels.dtype.kind != "O":
         labels = tables.to_labels(labels.tolist(), "signatures")
-    return SignatureTable(labels, stack_rows(first.matrix, second.matrix), first.names)
+    return replace(first, labels=labels, matrix=stack_rows(first.matrix, second.matrix))
 
 
 def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict[str, Any] | None:

@@ -156,12 +156,18 @@ def _polynomial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes:
     objective, slopes = _loss(o, [k], codes, sizes)
     U = (slopes[0] * o.kernel.slope(S, k)) @ Y  # (K, n, p)
     M = W.mT @ W  # (K, p, p)
-    alpha = o.incoherence_weight
-    penalty = xp.sum(M * M, axis=(-2, -1), keepdims=True) - xp.sum(W * W, axis=(-2, -1), keepdims=True)
-    R = alpha * (4 * (W @ M) - 2 * W)  # gradient of α‖WᵀW‖² − α tr(WᵀW)
-    data = (1 / n) * (X.mT @ U)
-    squares = (1 / n) * ((X * X).mT @ (U * U)) + 2 * R * data + R * R if per_sample else None
-    return Evaluation(objective + (alpha * penalty)[..., 0, 0], data + R, squares)
+    one, alpha = xp.eye(M.shape[-1], dtype=M.dtype, device=M.device), o.incoherence_weight
+    penalty = xp.sum(M * M, axis=(-2, -1), keepdims=True) - xp.sum(M * one, axis=(-2, -1), keepdims=True)
+    R = W @ (alpha * (4 * M - 2 * one))  # gradient of α‖WᵀW‖² − α tr(WᵀW)
+    # Arrays (K, d, p) are moved through memory as few times as possible: for a stack this is most of the work.
+    data = X.mT @ ((1 / n) * U)
+    gradient, squares = data + R, None
+    if per_sample:  # (1/n) Σ_i (x_i u_iᵀ + R)²
+        squares = (X * X).mT @ ((1 / n) * (U * U))
+        data += gradient
+        data *= R
+        squares += data
+    return Evaluation(objective + (alpha * penalty)[..., 0, 0], gradient, squares)
 
 
 def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tuple[Array, list[Array]]:
