@@ -365,7 +365,7 @@ def methods_with(ability: str) -> list[str]:
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
-    """Read the model that `save` wrote.
+    """Read an estimator or a pipeline that `save` wrote. `zskl.load` also reads classifiers of texts and of pictures.
 
     Parameters
     ----------
@@ -378,21 +378,6 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     -------
     ZeroShotClassifier or ZeroShotPipeline
         The fitted model.
-
-    Raises
-    ------
-    ValueError
-        If the file is not a model file, is damaged, or needs a kernel that is not registered.
-
-    Examples
-    --------
-    >>> import tempfile, zskl
-    >>> data = zskl.datasets.make_synthetic()
-    >>> model = zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(f"{folder}/model.zskl")
-    ...     zskl.load(f"{folder}/model.zskl")
-    ESZSL()
     """
     check_device(device)
     header, arrays = model_file.read_model(path)

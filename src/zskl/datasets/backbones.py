@@ -71,9 +71,10 @@ def load_backbone(name: str, device: str | None = None) -> Backbone:
     """efficientnet-lite0, -lite1 or -lite2, "timm:NAME" or "onnx:FILE"."""
     extra = extra_of(name)
     kind, _, rest = str(name).partition(":")
+    kind = kind.lower().replace("_", "-")
     if extra == "timm":
         return load_timm_model(rest, device)
-    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind.lower(), device)
+    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind, device)
 
 
 def backbone_of_features(features: str) -> str | None:
@@ -85,10 +86,11 @@ def backbone_of_features(features: str) -> str | None:
 def extra_of(name: str) -> str:
     """Which extra of zskl the backbone needs. An unknown name is refused, whatever is installed."""
     kind, _, rest = str(name).partition(":")
-    if kind.lower() in SIZES and not rest:
+    kind = kind.lower().replace("_", "-")
+    if kind in SIZES and not rest:
         return "images"
-    if kind.lower() in ("timm", "onnx") and rest:
-        return kind.lower()
+    if kind in ("timm", "onnx") and rest:
+        return kind
     raise ValueError(f"backbone is {name!r}{suggest(name, SIZES)}: expected {', '.join(SIZES)}, timm:NAME or onnx:FILE")
 
 

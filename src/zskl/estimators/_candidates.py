@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -24,7 +24,7 @@ from zskl._arrays import (
     to_dense,
     to_numpy,
 )
-from zskl._validation import check_count, check_option, check_positive, list_values, suggest
+from zskl._validation import check_count, check_option, check_positive, find_caller_level, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.scaling import Scaling, float_type
 from zskl.signatures import table as tables
@@ -104,17 +104,15 @@ def wrap_repr_lines(kind: type) -> None:
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
 
 
-def get_temperature(
-    temperatures: Mapping[str, float] | None, situation: str, usual: float = 1.0, stacklevel: int = 3
-) -> float:
+def get_temperature(model: ZeroShotClassifier, situation: str, usual: float = 1.0) -> float:
     """That of candidates that are "seen", "unseen" or "mixed"; the usual one with a warning if none is fitted."""
-    if temperatures is not None:
-        return temperatures[situation]
+    if model.temperatures_ is not None:
+        return model.temperatures_[situation]
     warnings.warn(
         "the probabilities of this model are not calibrated: their order is right, their size is not; "
-        "fit it by selection.tune, or call selection.calibrate on it",
+        f"{model._calibration_advice}",
         UncalibratedWarning,
-        stacklevel=stacklevel,
+        stacklevel=find_caller_level(),
     )
     return usual
 
@@ -398,7 +396,7 @@ def pick_rows(
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperature = get_temperature(model.temperatures_, scorer.situation) if likely else 1.0
+    temperature = get_temperature(model, scorer.situation) if likely else 1.0
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
     for rows, found in scorer.blocks(X):
