@@ -85,7 +85,7 @@ def test_a_few_examples_are_enough_to_start(seen):
 
 def test_it_is_calibrated_where_there_are_enough_classes(fitted):
     assert "calibrated on held-out classes" in repr(fitted)
-    assert set(fitted.temperatures_) == {"mixed", "seen", "unseen"}
+    assert set(fitted.temperatures_) == {"mixed", "mixed_seen", "mixed_unseen", "seen", "unseen"}
     rows, y = draw_rows(ABOUT, seed=1)
     likely = fitted.predict_proba(rows)
     assert_close(likely.sum(axis=1), np.ones(len(rows)), FORMULA.single)

@@ -165,7 +165,7 @@ PRINTED = {
 PRINTED_EPOCHS = {"learning_rate": (3e-4, 8e-4, 2e-3), "epochs": (5, 6, 7, 8, 9, 10)}
 PRINTED_REPULSION = {"repulsion": (0.25, 0.5, 1.0, 2.0, 4.0), **PRINTED_EPOCHS}
 PRINTED_RADIAL = {"sigma": (0.4, 0.57, 0.8, 1.13, 1.6, 2.26), **PRINTED_REPULSION}
-PRINTED_BIAS = (0.5, 1.0, 2.0, 4.0)
+PRINTED_BIAS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 PRINTED_BOUNDS = {"sigma": (0.05, 20.0), "repulsion": (1e-3, 100.0), "bias": (0.1, 16.0)}
 # A committee fits its members again on each fold, so the grid of class means is smaller there.
 MEMBER_MEANS = add_standardized(
@@ -218,10 +218,13 @@ def _polynomial(degree: int) -> Method:
 def _printed(sentence: str, **overrides: Any) -> Method:
     """A method that only chooses σ or c, λ, the rate, the number of epochs and, of polynomials, the loss."""
     grid: GridPart = PRINTED_RADIAL
+    known = PRINTED_BOUNDS
     if overrides["kernel"] not in RADII:
-        bias = (0.0, *PRINTED_BIAS) if overrides["degree"] == 2 else PRINTED_BIAS  # 0 is a dead point of the others
+        bias = PRINTED_BIAS
+        if overrides["degree"] == 2:  # 0 is a dead point of the others
+            bias, known = (0.0, *PRINTED_BIAS), {**PRINTED_BOUNDS, "bias": (0.0, 16.0)}
         grid = {"bias": bias, "loss": ("linear", "squared"), **PRINTED_REPULSION}
-    bounds = {name: PRINTED_BOUNDS[name] for name in grid if name in PRINTED_BOUNDS}
+    bounds = {name: known[name] for name in grid if name in known}
     return Method(ZeroShotKernelClassifier, f"As printed: {sentence}", {**overrides, **PRINTED}, grid, bounds)
 
 
@@ -306,7 +309,10 @@ def find(name: str) -> Method:
     """
     key = str(name).lower()
     if key not in METHODS:
-        raise ValueError(f"unknown method {name!r}{suggest(key, METHODS)}: expected one of {', '.join(METHODS)}")
+        names = ", ".join(one for one in METHODS if not one.endswith(("-printed", "-eq8")))
+        raise ValueError(
+            f"unknown method {name!r}{suggest(key, METHODS)}: expected one of {names}; `zskl methods` lists all"
+        )
     return METHODS[key]
 
 

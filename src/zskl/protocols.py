@@ -202,6 +202,8 @@ class Confidence:
         Mean probability of the answers.
     coverage : tuple of (float, float, float or None)
         Threshold, share of rows that are answered with at least that probability, and the accuracy of these.
+    ece_seen, ece_unseen : float or None, default=None
+        The error of rows answered by a seen class, and by an unseen one: both may hide behind `ece`. None with "zsl".
 
     Examples
     --------
@@ -215,6 +217,8 @@ class Confidence:
     accuracy: float
     mean_confidence: float
     coverage: tuple[tuple[float, float, float | None], ...]
+    ece_seen: float | None = None
+    ece_unseen: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Give the figures as plain values, ready for JSON.
@@ -415,8 +419,9 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
         raise ValueError(f"protocol is 'zsl', but there is {single_class_note(candidates[0])}: use 'gzsl'")
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
     probabilities = np.asarray(model.predict_proba(model_features(model, data, rows), table), np.float64)
-    correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
-    best = probabilities.max(axis=1)
+    answers, best = candidates[np.argmax(probabilities, axis=1)], probabilities.max(axis=1)
+    correct, new = answers == data.y[rows], np.isin(answers, data.unseen_classes)
+    sides = [] if zero_shot else [side if side.any() else None for side in (~new, new)]
     shares, accuracies = metrics.coverage_accuracy(best, correct, THRESHOLDS)
     points = zip(THRESHOLDS, shares.tolist(), accuracies.tolist(), strict=True)
     return Confidence(
@@ -425,6 +430,7 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
         float(correct.mean()),
         float(best.mean()),
         tuple((t, share, None if math.isnan(right) else right) for t, share, right in points),
+        *(None if side is None else metrics.expected_calibration_error(best[side], correct[side]) for side in sides),
     )
 
 

@@ -216,7 +216,7 @@ def test_a_csv_file_goes_through_all_steps_in_blocks(csv, monkeypatch, capsys):
     found = {step.__name__: peak(step, "large") / MATRIX for step in (make, train, predict, planted)}
     assert found["planted"] > 1.9
     assert found["make"] < 1.5
-    assert found["predict"] < 1.5
+    assert found["predict"] < 1.6
     assert found["train"] < 2.4  # 0.6 of the rows are for training: three times these, not four
     assert len(Path("large-predictions.csv").read_text(encoding="utf-8").splitlines()) == LINES + 1
 

@@ -223,7 +223,7 @@ def test_no_parameter_shows_a_python_type():
     for command in (root, *root.commands.values(), *data.commands.values()):
         context = command.context_class(command, info_name="zskl")
         for one in command.get_params(context):
-            assert not re.search(r"[<>\[]", " ".join(map(str, one.get_help_record(context)[:1]))), one.name
+            assert not re.search(r"[<>\[]", " ".join((one.get_help_record(context) or ())[:1])), one.name
 
 
 @pytest.mark.parametrize(

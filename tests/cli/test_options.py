@@ -41,7 +41,7 @@ def completions(words):
     [
         ("data m", ["make"]),
         ("run digits --method gaussian-s", ["gaussian-softmax"]),
-        ("methods cauchy-o", ["cauchy-ort"]),
+        ("methods cauchy-o", ["cauchy-ort", "cauchy-ort-printed"]),
         ("data check CU", ["CUB"]),
         ("predict m", []),  # the shell completes names of files by itself
     ],

@@ -189,7 +189,7 @@ SCORES = hnp.arrays(
 @settings(max_examples=200, deadline=None)
 @given(SCORES, st.sampled_from([1e-6, 1e-3, 0.05, 1.0, 1e6, 1e30]))
 def test_probabilities_are_largest_where_scores_are(scores, temperature):
-    found = to_probabilities(scores, temperature)
+    found = to_probabilities(scores, np.full(scores.shape[1], temperature))
     assert found.dtype == scores.dtype
     assert found.argmax(axis=1).tolist() == scores.argmax(axis=1).tolist()
     assert_close(found, softmax(scores / temperature), SUMS.single)
@@ -200,4 +200,4 @@ def test_a_plain_softmax_would_not_keep_the_promise():
     scores = np.array([[0.01, np.nextafter(0.01, 1.0)], [0.5, 0.5]])
     assert scores.argmax(axis=1).tolist() == [1, 0]
     assert softmax(scores / 1.0).argmax(axis=1).tolist() == [0, 0]
-    assert to_probabilities(scores, 1.0).argmax(axis=1).tolist() == [1, 0]
+    assert to_probabilities(scores, np.ones(2)).argmax(axis=1).tolist() == [1, 0]

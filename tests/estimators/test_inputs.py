@@ -765,7 +765,10 @@ def test_a_model_file_with_faulty_sparse_parts_is_refused(fitted, tmp_path):
     faults = {
         r"whose parts do not fit": (header, {**arrays, "signatures.columns": arrays["signatures.columns"] + 99}),
         r"is not whole": (header, {name: one for name, one in arrays.items() if name != "signatures.starts"}),
-        r"sparse array learned.center_ is": ({**header, "sparse": {"learned.center_": [1, 50]}}, arrays),
+        r"sparse array learned.center_ is": (
+            {**header, "sparse": {**header["sparse"], "learned.center_": [1, 50]}},
+            arrays,
+        ),
     }
     for words, (head, body) in faults.items():
         model_file.write_model(

@@ -17,7 +17,7 @@ from zskl.paper.results import ConvergenceRecord, SensitivityRecord, problem_of
 
 
 def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
-    halves = {"one": results.ALL_BASELINES, "two": (*results.KERNELS, *results.OURS)}
+    halves = {"one": results.ALL_BASELINES, "two": (*results.PRINTED, *results.KERNELS, *results.OURS)}
     for name, mine in halves.items():
         found = [record for record in runs(whole[0]) if record["method"] in mine]
         for record in found:

@@ -28,7 +28,7 @@ def test_calibrating_a_fitted_model_finds_the_constant_of_the_search(found):
     reached = np.mean([metrics.harmonic_mean(*slow_accuracies(*one, model.calibration_)) for one in hand])
     assert reached == pytest.approx(found.gzsl[place].mean(), abs=ROWS_APART)  # equally good, if not the same
     assert found.raw[place].mean() < found.gzsl[place].mean() - ROWS_APART  # no constant would be noticed
-    assert set(model.temperatures_) == {"seen", "unseen", "mixed"}
+    assert set(model.temperatures_) == {"seen", "unseen", "mixed", "mixed_seen", "mixed_unseen"}
     again = load_after_save(model)
     assert again.temperatures_ == model.temperatures_
     assert again.calibration_ == model.calibration_
@@ -104,6 +104,24 @@ def test_the_temperature_is_the_most_likely_one():
     assert calibration.fit_temperature([(1e-3 * s, o) for s, o in folds]) == pytest.approx(1e-3 * t, rel=1e-3)
 
 
+def test_a_side_that_is_often_wrong_gets_its_own_temperature():
+    """Rows of two seen and two unseen classes; where an unseen class answers, half of the answers are wrong."""
+    draw = np.random.default_rng(0)
+    own = np.arange(4).repeat(100)
+    seen = np.array([True, True, False, False])
+    scores = 0.1 * draw.standard_normal((400, 4))
+    named = np.where((own > 1) & (np.arange(400) % 2 == 0), 5 - own, own)  # every other unseen row: the other class
+    scores[np.arange(400), named] += 1
+    one = calibration.fit_calibration([(scores, own, seen)], 0.0)["temperatures"]
+    assert one["mixed_seen"] < 0.5 * one["mixed"] < one["mixed"] < one["mixed_unseen"]
+    weights, chosen = calibration._balance_sides(own, seen), seen[scores.argmax(axis=1)]
+    (found,) = calibration._prefer_rows([weights], [chosen])
+    slow = [w if mine else w * 10 / (10 + 200) for w, mine in zip(weights, chosen, strict=True)]
+    np.testing.assert_allclose(found, slow, rtol=1e-12)
+    (none,) = calibration._prefer_rows([weights], [np.zeros(400, bool)])
+    np.testing.assert_allclose(none, weights, rtol=1e-12)  # then it is the temperature of all rows
+
+
 def test_scores_that_tell_nothing_have_temperature_one():
     assert calibration.fit_temperature([(np.zeros((4, 3)), np.zeros(4, dtype=int))]) == 1.0
     assert calibration.fit_temperature([(np.zeros((0, 3)), np.zeros(0, dtype=int))]) == 1.0
@@ -116,7 +134,12 @@ def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(cal
         scores = calibrated.compatibility(X, candidates=candidates).astype(np.float64)
         if situation == "mixed" and constant:
             scores -= calibrated.calibration_ * np.isin(candidates, DATA.seen_classes)
-        exponents = scores / calibrated.temperatures_[situation]  # the rounding of each is a relative error of exp
+        T = np.full(len(candidates), calibrated.temperatures_[situation])
+        if situation == "mixed":
+            names = ["mixed_seen" if one in DATA.seen_classes else "mixed_unseen" for one in candidates]
+            T = np.array([calibrated.temperatures_[name] for name in names])
+            assert len(set(T.tolist())) == 2
+        exponents = scores / T[scores.argmax(axis=1)][:, None]  # the rounding of each is a relative error of exp
         e = np.exp(exponents)
         found = calibrated.predict_proba(X, candidates=candidates, calibrated=constant)
         assert_close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
@@ -159,6 +182,10 @@ def test_confidence_of_both_protocols(calibrated):
         assert found.accuracy == pytest.approx(right.mean())
         assert found.coverage[0][1:] == (1.0, pytest.approx(right.mean()))
         assert found.as_dict()["coverage"][0] == [0.0, 1.0, pytest.approx(right.mean())]
+        new = np.isin(np.asarray(candidates)[p.argmax(axis=1)], DATA.unseen_classes)
+        for error, side in ((found.ece_seen, ~new), (found.ece_unseen, new)):
+            expected = metrics.expected_calibration_error(p.max(axis=1)[side], right[side]) if side.any() else None
+            assert error == (pytest.approx(expected, abs=1e-6) if protocol == "gzsl" else None)
     with pytest.raises(ValueError, match="expected 'zsl' or 'gzsl'"):
         protocols.confidence(calibrated, DATA, "both")
 

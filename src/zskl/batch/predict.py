@@ -30,7 +30,7 @@ from zskl.datasets import tables
 from zskl.datasets.tables import STANDARD_INPUT, parquet
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
+from zskl.estimators._candidates import CandidateScorer, get_temperatures, to_probabilities, top_columns
 from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown_label
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
@@ -86,7 +86,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown_label(self.panel.labels)
-        self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
+        self.temperatures = get_temperatures(model.temperatures_, self.panel.seen) if likely else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
@@ -111,8 +111,8 @@ class Predictor:
     def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
         order, values = top_columns(scores, self.width)
         labels = self.panel.labels[order]
-        if self.temperature is not None:
-            likely = np.take_along_axis(to_numpy(softmax(scores / self.temperature)), order, axis=1)
+        if self.temperatures is not None:
+            likely = np.take_along_axis(to_numpy(to_probabilities(scores, self.temperatures)), order, axis=1)
             values = likely if self.probabilities else values
             if self.reject is not None:
                 labels = labels.astype(object)

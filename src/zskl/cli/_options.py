@@ -125,16 +125,18 @@ def reads_text(*tables: str) -> Callable[[Callable[..., None]], Callable[..., No
 
     def extend(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def call(**given: Any) -> None:
-            encoding, mark = given.pop("encoding"), given.pop("decimal")
-            command(**{**given, **{name: mark_text(given[name], encoding, mark) for name in tables}})
+        def call(*values: Any, encoding: str = "utf-8", decimal: str = ".", **named: Any) -> None:
+            given = known.bind(*values, **named).arguments  # called from Python too, where defaults are left out
+            command(
+                **{name: mark_text(one, encoding, decimal) if name in tables else one for name, one in given.items()}
+            )
 
+        known = inspect.signature(command, eval_str=True)
         kind = inspect.Parameter.KEYWORD_ONLY
         further = [
             inspect.Parameter("encoding", kind, default="utf-8", annotation=Encoding),
             inspect.Parameter("decimal", kind, default=".", annotation=Decimal),
         ]
-        known = inspect.signature(command, eval_str=True)
         call.__signature__ = known.replace(  # type: ignore[attr-defined]
             parameters=[*(one.replace(kind=kind) for one in known.parameters.values()), *further]
         )

@@ -178,7 +178,7 @@ def explain(
             rich_help_panel=_options.MORE,
         ),
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", hidden=True)] = False,
+    raw: Annotated[bool, typer.Option("--raw", hidden=True, rich_help_panel=_options.MORE)] = False,
     rows: Annotated[
         list[str] | None,
         typer.Option(

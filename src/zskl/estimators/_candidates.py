@@ -104,17 +104,22 @@ def wrap_repr_lines(kind: type) -> None:
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
 
 
-def get_temperature(model: ZeroShotClassifier, situation: str, usual: float = 1.0) -> float:
-    """That of candidates that are "seen", "unseen" or "mixed"; the usual one with a warning if none is fitted."""
-    if model.temperatures_ is not None:
-        return model.temperatures_[situation]
+def get_temperatures(model: ZeroShotClassifier, seen: NumPyArray, usual: float = 1.0) -> NumPyArray:
+    """(c,) T of the rows that each candidate answers; the usual one with a warning if none is fitted."""
+    temperatures = model.temperatures_
+    if temperatures is not None:
+        if seen.all() or not seen.any():
+            return np.full(len(seen), temperatures["seen" if seen.all() else "unseen"])
+        # Models of 0.2 have one for both sides.
+        sides = (temperatures.get(name, temperatures["mixed"]) for name in ("mixed_seen", "mixed_unseen"))
+        return np.where(seen, *sides)
     warnings.warn(
         "the probabilities of this model are not calibrated: their order is right, their size is not; "
         f"{model._calibration_advice}",
         UncalibratedWarning,
         stacklevel=find_caller_level(),
     )
-    return usual
+    return np.full(len(seen), usual)
 
 
 @dataclass(frozen=True)
@@ -204,11 +209,15 @@ def softmax(logits: Array) -> Array:
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
-def to_probabilities(scores: Array, temperature: float) -> Array:
-    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores."""
-    found = softmax(scores / temperature)
-    xp = namespace(found)
-    best, largest = xp.argmax(scores, axis=1), xp.argmax(found, axis=1)
+def to_probabilities(scores: Array, temperatures: NumPyArray) -> Array:
+    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores.
+
+    T of a row is that of its answer, of `temperatures` (c,).
+    """
+    xp = namespace(scores)
+    best = xp.argmax(scores, axis=1)
+    found = softmax(scores / convert_like(temperatures, scores)[best][:, None])
+    largest = xp.argmax(found, axis=1)
     tied = np.flatnonzero(to_numpy(best != largest))
     if len(tied):
         # exp makes numbers equal that differ by less than it can tell: the answer of `predict` gets the next one above.
@@ -396,12 +405,12 @@ def pick_rows(
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperature = get_temperature(model, scorer.situation) if likely else 1.0
+    temperatures = get_temperatures(model, scorer.seen) if likely else np.ones(len(scorer.seen))
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
     for rows, found in scorer.blocks(X):
         order[rows], scores[rows] = top_columns(to_numpy(found), 2)
-        shares = softmax(found / temperature)
+        shares = to_probabilities(found, temperatures)
         probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
         if mover is not None:
             moves = mover(model._scale_rows(_inputs.take_input_rows(model, X, rows)))

@@ -231,7 +231,8 @@ def interpolate_calibration(
     if old is None or new is None:
         return constant, old
     # Temperatures are factors, so they are interpolated on a logarithmic scale.
-    return constant, {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old}
+    found = {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old if name in new}
+    return constant, found
 
 
 def direction_changes(rows: Array, now: Array, then: Array) -> Array:

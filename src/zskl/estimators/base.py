@@ -92,7 +92,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     calibration_ : float
         What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
     temperatures_ : dict or None
-        What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
+        What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates, and of these for rows that a
+        seen ("mixed_seen") or an unseen class answers ("mixed_unseen").
     described_ : bool
         Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
         classifier, says so where you print it, and warns you where you ask it for other classes.
@@ -465,18 +466,18 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ['owl']
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
-        temperature = None
+        temperatures = None
         if reject is not None:
             number = isinstance(reject, int | float | np.number) and not isinstance(reject, bool)
             if not number or not 0 <= reject <= 1:
                 raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
             check_unknown_label(scorer.labels)
-            temperature = self._temperature(scorer.situation)
+            temperatures = self._temperatures(scorer.seen)
         answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
-            if temperature is not None:
-                unsure = to_numpy(to_probabilities(scores, temperature)).max(axis=1) < reject
+            if temperatures is not None:
+                unsure = to_numpy(to_probabilities(scores, temperatures)).max(axis=1) < reject
                 answers[rows][unsure] = UNKNOWN
         return answers
 
@@ -545,8 +546,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `predict(X)`. Pass `candidates=model.seen_classes_` to ask how likely each seen class is if the row is of one.
 
         The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
-        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
-        `UncalibratedWarning` says so.
+        candidates that are all seen, one for all unseen, and where both compete one for the rows that a seen class
+        answers and one for the others. If nobody has fitted them, T is 1 and an `UncalibratedWarning` says so.
 
         Parameters
         ----------
@@ -576,8 +577,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 3), (1, 2))
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
-        temperature = self._temperature(scorer.situation)
-        return scorer.fill(X, lambda scores: to_probabilities(scores, temperature))
+        temperatures = self._temperatures(scorer.seen)
+        return scorer.fill(X, lambda scores: to_probabilities(scores, temperatures))
 
     def decision_function(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
@@ -606,8 +607,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> from zskl import ZeroShotKernelClassifier
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
-        (2,)
+        >>> model.decision_function([[1, 0], [0, 1]]).shape  # ant, bee and emu
+        (2, 3)
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         scores = scorer.fill(X, lambda scores: scores)
@@ -663,9 +664,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = _inputs.as_sliceable(self, X, dense_for=None)
         return CandidateScorer(self, given, candidates, calibrated), X
 
-    def _temperature(self, situation: str) -> float:
+    def _temperatures(self, seen: NumPyArray) -> NumPyArray:
         usual = 1.0 if len(self.seen_classes_) else COSINE_TEMPERATURE
-        return _candidates.get_temperature(self, situation, usual)
+        return _candidates.get_temperatures(self, seen, usual)
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

@@ -194,7 +194,8 @@ def _read_scaling(
 def _read_temperatures(stored: Any) -> dict[str, float] | None:
     if stored is None:
         return None
-    found = {situation: float(stored[situation]) for situation in ("seen", "unseen", "mixed")}
+    found = {name: float(stored[name]) for name in ("seen", "unseen", "mixed")}
+    found |= {name: float(stored[name]) for name in ("mixed_seen", "mixed_unseen") if name in stored}
     if not all(0 < value < math.inf for value in found.values()):
         raise ValueError(f"temperatures of {stored}")
     return found

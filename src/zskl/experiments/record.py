@@ -131,13 +131,15 @@ class AdaptedResults:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How far probabilities can be trusted. `ece` is the expected calibration error.
+    """How far probabilities can be trusted. `ece` is the expected calibration error, also by the side of the answer.
 
     `coverage` holds (threshold, share of rows answered, accuracy of these, or None where no row is answered).
     """
 
     protocol: str = ""
     ece: float | None = None
+    ece_seen: float | None = None
+    ece_unseen: float | None = None
     accuracy: float | None = None
     mean_confidence: float | None = None
     coverage: tuple[tuple[float, float, float | None], ...] = ()

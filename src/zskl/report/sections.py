@@ -525,15 +525,17 @@ def calibration_error_table(problem: Problem) -> list[Table]:
             if len(found) < len(case.records):
                 continue
             numbers = []
-            for key in ("ece", "mean_confidence", "accuracy"):
+            for key in ("ece", "ece_seen", "ece_unseen", "mean_confidence", "accuracy"):
                 known = [value for one in found if (value := getattr(one, key)) is not None]
                 numbers.append(Cell.of_number(100 * sum(known) / len(known) if known else None))
             rows.append([Cell(case.name), Cell(word), *numbers])
     if not rows:
         return []
-    columns = ["method", "protocol", "calibration error", "mean confidence", "accuracy over rows"]
+    columns = ["method", "protocol", "calibration error", "of seen answers", "of unseen answers"]
+    columns += ["mean confidence", "accuracy over rows"]
     title = "Calibration of probabilities (%)"
     note = "Expected calibration error: the mean distance of confidence from accuracy over 15 bins; smaller is better."
+    note += " Of seen (unseen) answers: of the rows that are answered by a seen (an unseen) class."
     return [Table(f"ece-{problem.address}", title, columns, rows, note)]
 
 

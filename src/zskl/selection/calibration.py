@@ -56,6 +56,7 @@ Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and 
 Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n, c), own columns (n,), seen ones (c,)
 FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
 FEW_CANDIDATES = 5  # with fewer, a fold says little
+FEW_ANSWERS = 10.0  # rows by one side that count as much as all others do to its temperature
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,8 @@ def calibrate(
     A model that learns from examples and unlabelled rows also gets its `practice_`: what the folds say about both.
 
     Temperatures are fitted to the validation rows of the folds: held-out classes among themselves ("unseen"), trained
-    classes among themselves ("seen"), and all classes, with the constant subtracted ("mixed").
+    classes among themselves ("seen"), and all classes, with the constant subtracted ("mixed"): also for the rows that
+    a trained class answers ("mixed_seen") and for the others ("mixed_unseen"), because one side is often too sure.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def calibrate(
     >>> X, y = data.samples("trainval")
     >>> model = baselines.ESZSL().fit(X, y, data.signatures)
     >>> sorted(selection.calibrate(model, X, y, data.signatures).temperatures_)
-    ['mixed', 'seen', 'unseen']
+    ['mixed', 'mixed_seen', 'mixed_unseen', 'seen', 'unseen']
     """
     check_flag("progress", progress)
     check_flag("few_shot", few_shot)
@@ -191,13 +193,17 @@ def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rou
     if constant is None:
         constant, harmonic = best_constant([row_margins(scores, own, seen) for scores, own, seen in scored])
     mixed = [(calibrate_scores(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
+    weights = [_balance_sides(own, seen) for _, own, seen in scored]
+    answered = [seen[scores.argmax(axis=1)] for (scores, _), (*_, seen) in zip(mixed, scored, strict=True)]
     return {
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
             "seen": fit_temperature([_select_calibrated_side(one, True) for one in scored], "seen", rough),
             "unseen": fit_temperature([_select_calibrated_side(one, False) for one in scored], "unseen", rough),
-            "mixed": fit_temperature(mixed, "mixed", rough, [_balance_sides(own, seen) for _, own, seen in scored]),
+            "mixed": fit_temperature(mixed, "mixed", rough, weights),
+            "mixed_seen": fit_temperature(mixed, "mixed", True, _prefer_rows(weights, answered)),
+            "mixed_unseen": fit_temperature(mixed, "mixed", True, _prefer_rows(weights, [~one for one in answered])),
         },
     }
 
@@ -211,6 +217,15 @@ def _balance_sides(own: NDArray[np.int64], seen: NDArray[np.bool_]) -> Floats:
     mine = seen[own]
     counts = np.array([max(1, np.count_nonzero(~mine)), max(1, np.count_nonzero(mine))])
     return np.asarray(0.5 / counts[mine.astype(int)])
+
+
+def _prefer_rows(weights: Sequence[Floats], chosen: Sequence[NDArray[np.bool_]]) -> list[Floats]:
+    """Weights for the chosen rows; the others count together as a few of these, for where hardly any are chosen.
+
+    The constant serves H, so one side may be answered too often: its answers are less sure than the others'.
+    """
+    share = FEW_ANSWERS / (FEW_ANSWERS + sum(map(np.count_nonzero, chosen)))
+    return [own * np.where(mine, 1.0, share) for own, mine in zip(weights, chosen, strict=True)]
 
 
 def _select_calibrated_side(scored: Scored, wanted: bool) -> Answered:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from zskl._arrays import to_numpy
-from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
+from zskl.estimators._candidates import calibrate_scores, get_temperatures, to_probabilities, top_columns
 from zskl.estimators.explanation import pair_explained_columns
 from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
@@ -55,9 +55,9 @@ def predict_rows(
         constant = options.calibration
     elif panel.situation == "mixed" and options.calibrated:
         constant = float(snapshot.model.calibration_)
-    temperatures = snapshot.model.temperatures_
-    temperature = None if temperatures is None else temperatures[panel.situation]
-    if options.reject is not None and temperature is None:
+    fitted = snapshot.model.temperatures_
+    temperatures = None if fitted is None else get_temperatures(fitted, panel.seen)
+    if options.reject is not None and temperatures is None:
         why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
         raise Refusal(422, why)
     predictions: list[Prediction] = []
@@ -71,8 +71,8 @@ def predict_rows(
             raise Refusal(422, why)
         order, values = top_columns(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = np.full(order.shape, None)
-        if temperature is not None:
-            every = to_numpy(softmax(scores / scores.dtype.type(temperature)))
+        if temperatures is not None:
+            every = to_numpy(to_probabilities(scores, temperatures))
             likely = np.take_along_axis(every, order, axis=1)
         rankings = zip(order.tolist(), values.tolist(), likely.tolist(), scores.mean(axis=1).tolist(), strict=True)
         found: list[Prediction] = []
