@@ -86,7 +86,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown_label(self.panel.labels)
-        self.temperatures = get_temperatures(model.temperatures_, self.panel.seen) if likely else None
+        self.temperatures = get_temperatures(model, self.panel.seen) if likely else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, column names first: the id or number of each row of the file, then the answer."""

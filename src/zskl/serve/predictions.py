@@ -55,8 +55,8 @@ def predict_rows(
         constant = options.calibration
     elif panel.situation == "mixed" and options.calibrated:
         constant = float(snapshot.model.calibration_)
-    fitted = snapshot.model.temperatures_
-    temperatures = None if fitted is None else get_temperatures(fitted, panel.seen)
+    fitted = snapshot.model
+    temperatures = None if fitted.temperatures_ is None else get_temperatures(fitted, panel.seen)
     if options.reject is not None and temperatures is None:
         why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
         raise Refusal(422, why)
@@ -226,12 +226,12 @@ class PredictionHandler:
         listed, cost = _measure_prediction_size(service, snapshot, len(rows), options)
         near = service.rows if options.nearest else None
         texts = isinstance(rows, list) and isinstance(rows[0], str)
-        reader = service.texts if texts else None
         quick = small and cost < QUICK_OPERATIONS and not (options.explain or near or texts)
 
         def predict(some: Rows) -> Predictions:
             X = _read_features_to_predict(service, some)
-            found = predict_rows(snapshot, X, options, reader, cast(list[str], some) if texts else ())
+            sent = (service.texts, cast(list[str], some)) if texts else ()
+            found = predict_rows(snapshot, X, options, *sent)
             if near is not None:
                 classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
                 own = cast(list[int], some) if isinstance(some, list) and not texts else None
