@@ -10,6 +10,7 @@ import re
 import runpy
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
 import command_page
@@ -19,6 +20,7 @@ import public_names
 import repository_links
 import zskl
 from doc_blocks import ROOT, blocks, execute
+from image_files import colours, picture
 from paper_runs import shortened, untried
 from reading_order import ORDER
 from zskl.cli import COMMANDS, DATA_COMMANDS
@@ -41,8 +43,62 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
     if page.name == "tutorial.md":  # its figures are those of the whole grids
         monkeypatch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
+    if page.name == "README.md":
+        open_doors(tmp_path, monkeypatch)
     with shortened(tmp_path / "cache") if page.name in SEARCHES else nullcontext():
         execute(page.read_text(encoding="utf-8"), page.name)
+
+
+# The doors of the README: texts, pictures, a table. Their encoder and network are replaced by tiny ones, so that the
+# tests need no weights; tests/test_texts.py has the real encoder.
+
+GAMES, FOOD = ("play", "chess"), ("cooking", "eating", "soup")
+ANIMALS = {"horse": (20, 230, 20), "tiger": (230, 20, 230), "lion": (20, 20, 230), "new": (230, 230, 20)}
+
+
+def open_doors(folder, monkeypatch):
+    """The photos that the README names, in colours for attributes, and what encodes photos and texts."""
+
+    def encode(texts):
+        return np.array([[sum(word in text for word in kind) for kind in (GAMES, FOOD, ("song",))] for text in texts])
+
+    for name, colour in ANIMALS.items():
+        picture(folder / f"{name}.jpg", colour)
+    monkeypatch.setattr("zskl.pictures.load_backbone", lambda name, device: colours()[0])
+    monkeypatch.setattr("zskl.signatures.sentences.load_encoder", lambda name, device=None: encode)
+    monkeypatch.setattr("zskl.signatures.sentences.encoder_identity", lambda name: None)
+
+
+def doors():
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Three doors")[2].partition("\n## ")[0]
+    return [code for language, code, _ in blocks(section) if language == "python"][:3]
+
+
+@pytest.mark.parametrize("door", range(3), ids=["texts", "pictures", "table"])
+def test_a_door_of_the_readme_prints_the_answer_beside_it(door, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    open_doors(tmp_path, monkeypatch)
+    code = doors()[door]
+    assert len([line for line in code.splitlines() if line]) <= 5
+    exec(code, {})
+    shown = code.rstrip().rpartition("# ")[2]
+    printed = capsys.readouterr().out.strip()
+    assert shown.startswith(printed) if door < 2 else float(printed) == pytest.approx(float(shown[:5]), abs=0.01)
+
+
+def test_the_glossary_has_ten_words_and_the_readme_links_it():
+    words = re.findall(r"^\*\*([^*]+)\*\*: ", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(words) == 10
+    assert "](docs/glossary.md)" in readme
+    unused = [word for word in words if not re.search(word.split()[0].rstrip("s"), readme, re.IGNORECASE)]
+    assert unused in ([], ["Compatibility"])
+
+
+def test_parameters_that_the_readme_names_exist():
+    """0.2 advised `space=` of class means, which there is not."""
+    named = re.findall(r"`(\w+)=`", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(named) <= set(zskl.ClassMeansClassifier().get_params())
 
 
 def test_a_broken_block_is_caught(tmp_path, monkeypatch):

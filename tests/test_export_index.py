@@ -95,8 +95,8 @@ def test_the_command(toy, tmp_path, monkeypatch):
     model = fitted(toy, "class means")
     model.save("toy.zskl")
     done = zskl("export", "toy.zskl", "-o", "classes.usearch", "--index", "usearch")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "wrote classes.usearch: the vectors of the 205 classes of toy.zskl for usearch" in done.stdout
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "wrote classes.usearch: the vectors of the 205 classes of toy.zskl for usearch" in done.stderr
     about = json.loads((tmp_path / "classes.usearch.json").read_text("utf-8"))
     assert about["names"] == model.candidates_.tolist()
     assert (about["index"], about["vectors"], about["columns"]) == ("usearch", "classes", 8)
@@ -105,7 +105,7 @@ def test_the_command(toy, tmp_path, monkeypatch):
     np.save("rows.npy", toy.X)
     for file, names in (("rows.csv", list(frame.index)), ("rows.npy", list(range(len(toy.X))))):
         done = zskl("export", "toy.zskl", "-o", "rows.usearch", "--index", "usearch", "--rows", file)
-        assert f"wrote rows.usearch: the vectors of 36 rows of {file} for usearch" in done.stdout, done.stderr
+        assert f"wrote rows.usearch: the vectors of 36 rows of {file} for usearch" in done.stderr, done.stderr
         assert json.loads((tmp_path / "rows.usearch.json").read_text("utf-8"))["names"] == names
 
 

@@ -157,7 +157,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
     if signatures and any(_depends_on_names(one) for one in [model, *getattr(model, "members_", [])]):
         raise ValueError(
             f"a model of the method {model.kind!r} cannot be exported with signatures as an input, because it tells "
-            "seen classes by their names: fix the classes, by signatures=False or --fixed"
+            "seen classes by their names: fix the classes, with signatures=False (--fixed)"
         )
     X: Any = Symbol(tape, "features", np.float32, (Dimension("features"), int(model.n_features_in_)))
     try:

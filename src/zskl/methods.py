@@ -408,7 +408,7 @@ def restore_model(
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
         if "model" in header and not also:  # one model inside another
-            raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: load it by zskl.load")
+            raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: use it in Python")
         known = ", ".join([*ESTIMATORS, *also])
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {known}: upgrade zskl")
     with refuse_damage(path):
@@ -423,7 +423,8 @@ def refuse_damage(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except UnknownKernelError as error:
         raise ValueError(
-            f"{path} needs a kernel of its own ({error}): call zskl.kernels.register on its class before loading"
+            f"{path} needs a kernel of its own ({error}): in Python, call zskl.kernels.register on its class "
+            "before loading"
         ) from None
     except KeyError as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}; save the model again") from None

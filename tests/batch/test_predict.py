@@ -33,11 +33,13 @@ DEFAULTS_OF_0_2 = {
 
 
 def zskl_predict(*arguments):
-    """(exit code, standard output, standard error)"""
+    """(exit code, remarks, standard error); nothing is printed to standard output."""
     result = CliRunner().invoke(app, ["predict", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+    notes = [line for line in result.stderr.splitlines(keepends=True) if line.startswith("note: ")]
+    assert not result.stdout
+    return result.exit_code, "".join(notes).replace("note: ", ""), result.stderr
 
 
 def fit(path, seed, **settings):

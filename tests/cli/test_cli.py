@@ -144,7 +144,7 @@ def test_quiet_leaves_results_and_errors(here):
     assert (zskl(*MAKE, "--unseen", "fox", "--quiet").stdout, (here / "birds").is_dir()) == ("", True)
     loud, quiet = (zskl("run", "birds", "--method", "eszsl", "--json", "r.jsonl", *more) for more in ((), ("-q",)))
     assert (loud.returncode, quiet.returncode, quiet.stderr) == (0, 0, "")
-    assert "1 record written to r.jsonl" in loud.stdout
+    assert "1 record written to r.jsonl" in loud.stderr
     assert "written" not in quiet.stdout
     figures = [
         line.rpartition(" ")[0]  # without the seconds

@@ -242,8 +242,8 @@ def test_explanations_as_a_table_of_all_rows(files, tmp_path):
     folder, model, X = files
     command = [folder / "digits.zskl", folder / "named.csv", "--signatures", folder / "new.csv", "--against", "4"]
     command += ["--by", "scaled"]  # of attributes as they were written some add nothing, and have no line
-    code, out, _ = explain(*command, "-o", tmp_path / "out.csv")
-    assert (code, out.strip()) == (0, f"wrote {tmp_path / 'out.csv'}: 150 lines")
+    code, out, note = explain(*command, "-o", tmp_path / "out.csv")
+    assert (code, out, note.strip()) == (0, "", f"note: wrote {tmp_path / 'out.csv'}: 150 lines")
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert (
@@ -357,11 +357,11 @@ def test_export_writes_onnx(toy, tmp_path):
     model, saved, file = toy.fitted(), tmp_path / "toy.zskl", tmp_path / "toy.onnx"
     model.save(saved)
     done = command.zskl("export", str(saved), "-o", str(file))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "features (n, 6) and signatures (c, 4) to scores, by default of the 5 classes of" in done.stdout
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "features (n, 6) and signatures (c, 4) to scores, by default of the 5 classes of" in done.stderr
     assert both_precisions(model, opened(file), toy.X_new, toy.table) < TOLERANCE
     done = command.zskl("export", str(saved), "--out", str(file), "--fixed")
-    assert "features (n, 6) to scores of the 5 classes of" in done.stdout
+    assert "features (n, 6) to scores of the 5 classes of" in done.stderr
     assert [one.name for one in opened(file).get_inputs()] == ["features"]
     assert not opened(file).get_overridable_initializers()
     assert both_precisions(model, opened(file), toy.X_new) < TOLERANCE
@@ -381,7 +381,7 @@ def test_what_export_refuses(toy, tmp_path):
         (tmp_path / "none.zskl", file, "no model file at"),
         (saved, tmp_path / "nowhere" / "toy.onnx", "does not exist; create it first"),
         (saved, tmp_path, "it is a folder; name a file"),
-        (tmp_path / "star.zskl", file, "fix the classes, by signatures=False or --fixed"),
+        (tmp_path / "star.zskl", file, "fix the classes, with --fixed"),
     ]:
         done = command.zskl("export", str(source), "-o", str(target))
         assert (done.returncode, done.stdout) == (2, "")

@@ -72,7 +72,7 @@ def go_on(command, arguments):
             file.write(b'{"key": "torn by a pow')
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    assert f"{len(done)} of 4" in result.stdout
+    assert f"{len(done)} of 4" in result.output
     keys = [one["key"] for one in recorded(command)]
     assert len(set(keys)) == len(keys) == 4
     assert recorded(command)[: len(done)] == done

@@ -3,12 +3,15 @@
 Warnings and log messages are shown once by a command, from this process, its threads or its workers.
 """
 
+import ast
 import io
 import logging
 import os
+import re
 import sys
 import warnings
 from operator import add
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +164,112 @@ def test_run_shows_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
     assert done.stderr.count("probabilities among unseen classes will be nearly equal") == 1
     assert " (2 times)" in done.stderr
     assert [line for line in done.stderr.splitlines() if line and not line.startswith("note: ")] == []
+
+
+# Results and remarks --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("data", "check", "birds"),
+        ("data", "make", "again", *MAKE[3:], "--unseen", "fox", "--force"),
+        ("fit", "birds", "-o", "new.zskl", "--no-tune"),
+        ("predict", "birds.zskl", "features.csv"),
+        ("predict", "birds.zskl", "features.csv", "-o", "out.csv"),
+        ("explain", "birds.zskl", "features.csv"),
+        ("label-next", "birds.zskl", "features.csv", "-o", "ask.csv"),
+        ("run", "birds", "--method", "eszsl", "--method", "sae", "--seeds", "2", "--json", "r.jsonl"),
+        ("compare", "before.jsonl"),
+        ("report", "before.jsonl"),
+        ("expect", "birds"),
+        ("export", "birds.zskl", "-o", "c.usearch", "--index", "usearch"),
+        ("methods",),
+        ("datasets",),
+    ],
+    ids=lambda one: "-".join(one[:2]),
+)
+def test_standard_output_has_results_alone_and_every_remark_is_a_note(model, here, arguments):
+    """What --quiet leaves out is a remark: each goes to standard error, once, as "note: …"."""
+    if "before.jsonl" in arguments:
+        zskl("run", "birds", "--method", "eszsl", "--json", "before.jsonl")
+    if "usearch" in arguments:
+        pytest.importorskip("usearch", reason="usearch is not installed")
+    loud, quiet = zskl(*arguments), zskl(*arguments[:-1], arguments[-1], "--quiet")
+    assert (loud.returncode, quiet.returncode) == (0, 0), loud.stderr
+    timeless = [re.sub(r"\d+\.\d+ *$", "", done.stdout, flags=re.MULTILINE) for done in (loud, quiet)]
+    assert timeless[0] == timeless[1]
+    assert quiet.stderr == ""
+    remarks = loud.stderr.splitlines()
+    assert all(line.startswith("note: ") for line in remarks)
+    assert len(set(remarks)) == len(remarks)
+    assert "note: " not in loud.stdout
+    if {"-o", "--json", "make", "report"} & set(arguments):  # they write a file, and say so
+        assert remarks
+
+
+def test_warnings_and_log_messages_are_notes_wherever_they_come_from(monkeypatch):
+    def warned():
+        for _ in range(2):
+            warnings.warn("odd rows", UserWarning, stacklevel=1)
+            LOG.warning("few classes")
+        return []
+
+    monkeypatch.setattr("zskl.datasets.names", warned)
+    assert zskl("datasets").stderr == "note: odd rows\nnote: few classes\n"
+    assert zskl("datasets", "--quiet").stderr == ""
+
+
+# No message of a command gives advice in Python -----------------------------------------------------------------------
+
+PYTHON = re.compile(
+    r"\b(?:model|selection|datasets|methods|protocols|zskl|pd|np)\.[a-z]\w*|\b[a-z_]+=(?:True|False|None|['\"\[{\d]|\.\.\.)"
+    r"|\b[a-z_]+\((?:\)|\.\.\.|[a-z_]+=)|\b[a-z]\w*\.[a-z_]+\(|\bset_params|\b(?:add|remove)_examples\b"
+)
+# What only those can meet who write Python: arrays that no file holds, kernels, folds and networks of their own.
+FROM_PYTHON = re.compile(
+    r"tensor|sparse|mask into one|reset_index|^out is|np\.memmap|warm_start|namespace\(|is not registered|^--set"
+    r"|no attribute §|as selection\.folds|collect\(\)|without class names|set_params|model with add_examples"
+    r"|selection\.Fold"
+)
+
+
+def messages():
+    """Every text with a space in it of the modules that commands use, but docstrings; § stands for a value."""
+    for path in sorted(Path(_terminal.__file__).parents[1].rglob("*.py")):
+        if path.parent.name in ("serve", "routes", "schemas", "plots", "report", "paper", "baselines"):
+            continue
+        tree, inner = ast.parse(path.read_text("utf-8")), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                inner |= {id(one) for one in ast.walk(node) if one is not node}
+            if isinstance(node, ast.Expr):  # a docstring
+                inner.add(id(node.value))
+        for node in ast.walk(tree):
+            if id(node) not in inner and isinstance(node, ast.Constant | ast.JoinedStr):
+                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+                text = "".join(str(one.value) if isinstance(one, ast.Constant) else "§" for one in parts)
+                if " " in text and "<" not in text:
+                    yield f"{path.name}:{node.lineno}", text
+
+
+def test_no_message_of_a_command_speaks_python():
+    found = dict(messages())
+    assert len(found) > 1200
+    spoken = {place: _terminal.name_options(text) for place, text in found.items() if not FROM_PYTHON.search(text)}
+    assert {place: text for place, text in spoken.items() if PYTHON.search(text)} == {}
+
+
+@pytest.mark.parametrize(
+    ("python", "options"),
+    [
+        ("say so with decimal=',' (--decimal ,)", "say so with --decimal ,"),
+        ("with missing='mean' (--missing mean), or drop", "with --missing mean, or drop"),
+        ("fit it by selection.tune, or call selection.calibrate on it", "fit it with zskl fit --tune or --calibrate"),
+        ("use feature_scaling='auto' or 'l2'", "use --set feature_scaling=auto or 'l2'"),
+        ("leaves such rows out; in Python a SimpleImputer does it", "leaves such rows out"),
+        ("sigma=-1: expected a number above 0", "sigma=-1: expected a number above 0"),
+    ],
+)
+def test_advice_in_python_becomes_options(python, options):
+    assert _terminal.name_options(python) == options

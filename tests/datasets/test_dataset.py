@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -386,7 +387,7 @@ def test_frames_that_are_refused_by_a_sentence(tables):
     first, second = rows.columns[1:3]
     with pytest.raises(ValueError, match=f"features has several columns named '{first}'"):
         Dataset.from_frames(rows.rename(columns={second: first}), "label", traits)
-    with pytest.raises(ValueError, match="column 'day': expected numbers; put what matters of a date"):
+    with pytest.raises(ValueError, match="column 'day': expected numbers; a date is not a number: put what"):
         Dataset.from_frames(rows.assign(day=[date(2020, 1, 1)] * len(rows)), "label", traits)
     with pytest.raises(ValueError, match="features is a sparse csr_array, and a dataset holds dense rows"):
         Dataset.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)
@@ -400,6 +401,8 @@ def test_blocks_follow_one_another_and_cover_all_columns():
     assert dict(data.signature_blocks) == {"all": range(2)}
     assert dict(pickle.loads(pickle.dumps(data)).blocks) == dict(data.blocks)
     assert dict(Dataset(**fields()).blocks) == {"features": range(2)}
+    fewer = replace(data, signatures=data.signatures.iloc[:, :1])  # a single block goes on to be all of the columns
+    assert dict(fewer.signature_blocks) == {"all": range(1)}
 
 
 @pytest.mark.parametrize(

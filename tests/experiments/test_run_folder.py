@@ -167,7 +167,7 @@ def test_a_run_folder_of_0_1_is_continued(old):
     """The same command finds its unit done, and a new record goes behind the old ones."""
     settings = ("--method", "gaussian-ort", "--set", "epochs=1", "--set", "batch_size=100")
     arguments = ("run", "digits", *settings, "--out", str(old))
-    assert "1 of 1 units were done before" in zskl_command(*arguments).stdout
+    assert "1 of 1 units were done before" in zskl_command(*arguments).stderr
     assert zskl_command(*arguments, "--seeds", "2").returncode == 0
     lines = run_folder.read_log(old / "records.jsonl")
     assert [line.get("version") for line in lines] == [None, None, 4]

@@ -130,7 +130,7 @@ def run_digits(folder, seeds):
     result = CliRunner().invoke(app, ["run", "digits", *options])
     if result.exception is not None:
         raise result.exception
-    return result.stdout
+    return result.output
 
 
 def test_a_full_disk_is_a_sentence_and_the_same_command_continues(tmp_path):

@@ -26,7 +26,7 @@ def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
     shutil.copytree(whole[0] / "curves", tmp_path / "two" / "curves")
     both = ("--merge", tmp_path / "one", "--merge", tmp_path / "two", "--compact")
     done = paper("all", tmp_path / "out", "--root", root, "--dataset", "CUB", *both)
-    assert "0 unit(s) run" in done.stdout
+    assert "0 unit(s) run" in done.stderr
     assert f"{units()} record(s) merged" in done.stderr
     for name in ("zsl-cub", "gzsl-cub", "incoherence", "sensitivity-gaussian-ort-cub"):
         assert table(tmp_path / "out", name) == table(whole[0], name)

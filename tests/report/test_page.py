@@ -247,7 +247,10 @@ def test_the_command_writes_the_page(tmp_path):
     run_folder.write_lines(tmp_path / "records.jsonl", [plain()])
     outcome = run(tmp_path, "-o", tmp_path / "page.html", "--title", "Ours & theirs")
     assert outcome.exit_code == 0
-    assert outcome.stdout.replace("\n", "") == f"1 record, as a page to open in a browser: {tmp_path / 'page.html'}"
+    assert (outcome.stdout, outcome.stderr) == (
+        "",
+        f"note: 1 record, as a page to open in a browser: {tmp_path / 'page.html'}\n",
+    )
     assert "<title>Ours &amp; theirs</title>" in (tmp_path / "page.html").read_text("utf-8")
 
 

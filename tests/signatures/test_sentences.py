@@ -270,7 +270,7 @@ def test_texts_by_class():
 def test_the_command_writes_them_and_make_keeps_them(here):
     templates = ["--template", "a photo of a {}", "--template", "a drawing of a {}"]
     code, said = invoke("data", "words", "classes.txt", *ENCODED, *templates)
-    assert (code, said.strip()) == (0, "10 classes, 2 values each: signatures.csv")
+    assert (code, said.strip()) == (0, "note: 10 classes, 2 values each: signatures.csv")
     record = json.loads((here / "signatures.texts.json").read_text("utf-8"))
     assert record["encoder"] == "parrot 7"
     assert record["templates"] == ["a photo of a {}", "a drawing of a {}"]

@@ -41,11 +41,11 @@ def zskl(*arguments: str) -> Done:
 
 
 def invoke(*arguments: object) -> tuple[int, str]:
-    """(exit code, standard output) of a command; its error is raised as it is."""
+    """(exit code, results and remarks) of a command; its error is raised as it is."""
     result = CliRunner().invoke(app, [str(one) for one in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result.exit_code, result.stdout
+    return result.exit_code, result.output
 
 
 def process(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:

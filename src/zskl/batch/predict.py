@@ -75,7 +75,7 @@ class Predictor:
         if likely and model.temperatures_ is None:
             raise ValueError(
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
-                "zskl fit --calibrate, or by selection.tune"
+                "zskl fit --calibrate"
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
@@ -176,7 +176,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
         return known
     encoded = open_encoded(model)
     if encoded is None:
-        frame = tables.read_signatures(path, known=model.attribute_names_)
+        frame = tables.read_signatures(path, known=model.attribute_names_, preparation=known.preparation)
     else:
         frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
         frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)

@@ -5,11 +5,10 @@ Imported inside commands: the datasets bring pandas and scikit-learn.
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 from zskl import datasets
-from zskl.cli._terminal import mention, note
+from zskl.cli._terminal import note
 from zskl.datasets.xlsa17 import DEFAULT_FEATURES, is_benchmark_name
 from zskl.experiments.sweep import DatasetSource
 
@@ -27,13 +26,9 @@ def load_dataset(
 
 def load_source(source: DatasetSource) -> datasets.Dataset:
     """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        data = source.load()
-    for warning in caught:
-        note(str(warning.message))
+    data = source.load()
     if data.features and source.features is None and data.features != DEFAULT_FEATURES:
-        mention(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
+        note(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
     return data
 
 

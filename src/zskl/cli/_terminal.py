@@ -1,7 +1,9 @@
-"""Standard output and standard error: results go to the first, remarks, errors and progress to the second.
+"""Standard output and standard error: results go to the first, and are the same with --quiet.
 
-Also what a terminal lacks (letters, room), and what ends a command: a reader that has gone, Ctrl-C, `kill PID` and a
-closed terminal. The last two end it as Ctrl-C does: it stops its workers and says how to continue.
+Remarks go to the second, each as "note: …", whether a command makes them, or the library warns or logs them. So do
+errors and progress. Also what a terminal lacks (letters, room), and what ends a command: a reader that has gone,
+Ctrl-C, `kill PID` and a closed terminal. The last two end it as Ctrl-C does: it stops its workers and says how to
+continue.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import errno
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
@@ -30,6 +33,21 @@ READER_GONE = 141  # the exit code of a program whose reader has gone: 128 + SIG
 # What a terminal without these signs shows in their place; "?" for any other.
 PLAIN = {"×": "x", "±": "+-", "–": "-", "−": "-", "…": "...", "·": ".", "→": "->", "≥": ">=", "≤": "<=", "’": "'"}
 
+# Advice of the library to those who write Python, and what it is on the command line. `name=value (--name value)` says
+# both. What else may stand in a message is tested: see test_no_message_of_a_command_speaks_python.
+HINTS = [
+    (re.compile(python), options)
+    for python, options in (
+        (r"\b\w+=\S* \((--[^)]*)\)", r"\1"),
+        (r"by selection\.tune,( or)? call selection\.calibrate on it", "with zskl fit --tune or --calibrate"),
+        (r"[;,]? in Python [^;:.]*", ""),
+        (r"in Python, call zskl\.kernels\.register on its class before loading", "use it in Python"),
+        (r"pass signatures to fit \(.*?\)", "fit it with a table of the classes"),
+        (r"\b(device|folds|missing|scoring|signatures|strategy)='([\w.]+)'", r"--\1 \2"),
+        (r"\b(feature_scaling|signature_scaling|prior)='([\w-]+)'", r"--set \1=\2"),
+    )
+]
+
 errors = Console(stderr=True)  # one for all, because lines are printed above the bars of the same console
 _quiet: list[bool] = [False]  # the last is what the command that runs was given
 
@@ -47,15 +65,19 @@ def open_output(width: int | None = None) -> Console:
 
 @contextmanager
 def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
-    """How much is said in this block: if `quiet`, only results and errors; if `verbose`, also what the library logs."""
-    logger, handler = logging.getLogger("zskl"), _LogPrinter()
+    """How much is said in this block: results and errors; unless `quiet`, also remarks, each once, whether noted,
+    warned or logged; if `verbose`, also what else the library logs."""
+    logger, handler = logging.getLogger("zskl"), _LogPrinter(logging.INFO if verbose else logging.WARNING)
     before = logger.level
     _quiet.append(quiet)
+    logger.addHandler(handler)
     if verbose:
-        logger.addHandler(handler)
         logger.setLevel(logging.INFO)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *where, **more: handler.note_once(str(message))
+            yield
     finally:
         _quiet.pop()
         logger.removeHandler(handler)
@@ -63,12 +85,23 @@ def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
 
 
 class _LogPrinter(logging.Handler):
-    """Prints what the library logs. Warnings are left to `collect_messages` while it runs."""
+    """Prints what the library logs and warns. Both are left to `collect_messages` while it runs."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.noted: set[str] = set()
+
+    def note_once(self, sentence: str) -> None:
+        if sentence not in self.noted:
+            self.noted.add(sentence)
+            note(sentence)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
+        if record.levelno < logging.WARNING:
             line = f"{record.relativeCreated / 1000:7.2f} s  {record.getMessage()}"
             errors.print(Text(line, style="dim"), soft_wrap=True)
+        elif logging.getLogger("zskl").propagate:
+            self.note_once(record.getMessage())
 
 
 def is_quiet() -> bool:
@@ -81,21 +114,26 @@ def say(sentence: str, wrapped: bool = False) -> None:
     output.print(Text(sentence), soft_wrap=not (wrapped and output.is_terminal))
 
 
-def mention(sentence: str, wrapped: bool = False) -> None:
-    """The same for what is not a result, such as the name of a file that was written: --quiet leaves it out."""
-    if not is_quiet():
-        say(sentence, wrapped)
-
-
 def note(sentence: str) -> None:
-    """Write a remark to standard error; --quiet leaves it out."""
+    """Write a remark to standard error, such as which file was written; --quiet leaves it out."""
     if not is_quiet():
-        errors.print(Text.assemble(("note:", "yellow"), f" {sentence}"), soft_wrap=True)
+        errors.print(Text.assemble(("note:", "yellow"), f" {name_options(sentence)}"), soft_wrap=True)
 
 
 def complain(sentence: str) -> None:
     """Say what went wrong, without stopping."""
-    errors.print(Text.assemble(("error:", "bold red"), f" {sentence}"), soft_wrap=True)
+    errors.print(Text.assemble(("error:", "bold red"), f" {name_options(sentence)}"), soft_wrap=True)
+
+
+def name_options(sentence: str) -> str:
+    """What the library advises, with options of commands in place of Python.
+
+    >>> name_options("not UTF-8 text: say so with encoding='cp1252' (--encoding cp1252), or use device='cpu'")
+    'not UTF-8 text: say so with --encoding cp1252, or use --device cpu'
+    """
+    for python, options in HINTS:
+        sentence = python.sub(options, sentence)
+    return sentence
 
 
 def fail(sentence: str, code: int) -> NoReturn:
@@ -176,19 +214,6 @@ def collect_messages() -> Iterator[None]:
     finally:
         for sentence, times in collector.counts.items():
             note(sentence if times == 1 else f"{sentence} ({times} times)")
-
-
-@contextmanager
-def collect_warnings() -> Iterator[None]:
-    """Hold back warnings of this block, and show each once at its end, however often it came."""
-    caught: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            yield
-    finally:
-        for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-            note(sentence)
 
 
 class Ended(SystemExit):

@@ -12,7 +12,7 @@ from rich.table import Table
 from zskl.cli import _options
 from zskl.cli._progress import show_progress
 from zskl.cli._tables import show_table
-from zskl.cli._terminal import STOPS, collect_warnings, fail, fail_on_stop, mention, say
+from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health
@@ -64,10 +64,10 @@ def embed(
     except STOPS as stop:
         fail_on_stop(stop, "; the same command continues")
     for one in done.skipped:
-        say(f"skipped {one.file}: {one.reason}")
+        complain(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"
     resumed = f", {done.resumed} of them done before" if done.resumed else ""
-    mention(
+    note(
         f"{done.rows} pictures{resumed}, {done.dimension} features, {classes}, {len(done.skipped)} skipped: {done.path}"
     )
 
@@ -126,7 +126,7 @@ def words(
         sentences.write_texts(out, table.to_csv().encode(), read, sentences.encoder_identity(encoder) or encoder)
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
-    mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")
+    note(f"{len(table)} classes, {table.shape[1]} values each: {out}")
 
 
 def make(
@@ -203,12 +203,13 @@ def make(
     ] = False,
     missing: Annotated[
         Literal["mean", "drop"] | None,
-        typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
+        typer.Option(help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row."),
     ] = None,
     categories: Annotated[
         Literal["onehot"] | None,
         typer.Option(
-            help="Columns of words: a feature of 0 and 1 for each word of training rows.", rich_help_panel=_options.MORE
+            help="Columns of words, in features or class table: a column of 0 and 1 for each word.",
+            rich_help_panel=_options.MORE,
         ),
     ] = None,
     keep_column: Annotated[
@@ -259,22 +260,21 @@ def make(
         "encoding": encoding,
         "decimal": decimal,
     }
-    with collect_warnings():
-        if format_ == "zskl":
-            data = datasets.make(out, rows, labels, table, force=force, **how)
+    if format_ == "zskl":
+        data = datasets.make(out, rows, labels, table, force=force, **how)
+        found = datasets.check(data)
+    else:
+        with (
+            folder.open_new_folder(out, force) as place,
+            TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
+        ):
+            made = Path(scratch) / out.name
+            data = datasets.make(made, rows, labels, table, **how)
+            xlsa17.write_benchmark(data, place, folder.read_row_names(made))
             found = datasets.check(data)
-        else:
-            with (
-                folder.open_new_folder(out, force) as place,
-                TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
-            ):
-                made = Path(scratch) / out.name
-                data = datasets.make(made, rows, labels, table, **how)
-                xlsa17.write_benchmark(data, place, folder.read_row_names(made))
-                found = datasets.check(data)
-                del data
+            del data
     seen = sum(one.seen for one in found.classes)
-    mention(
+    note(
         f"wrote {out}: {found.rows} rows × {found.features} features, {seen} seen and {len(found.classes) - seen} "
         f"unseen classes, {found.attributes} attributes"
     )
@@ -326,7 +326,7 @@ def _show_faults(found: Health) -> None:
     for sentence in found.faults:
         say(f"fault: {sentence}")
     for sentence in found.notes:
-        mention(f"note: {sentence}")
+        note(sentence)
 
 
 def _draw_classes(classes: tuple[ClassCount, ...]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +15,7 @@ import typer
 
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay
-from zskl.cli._terminal import STOPS, collect_warnings, complain, fail, fail_on_stop, is_quiet, mention, say
+from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say
 
 if TYPE_CHECKING:
     from zskl.batch.predict import Explained, Options
@@ -94,12 +93,11 @@ def predict(
         )
     if out is not None:
         _files.check_target(out, model, features, signatures)
-    with collect_warnings():
-        lines = asked.predictor(methods.load(model, device)).lines(_options.mark_text(features, encoding, decimal))
-        if out is None:
-            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
-        else:
-            mention(f"wrote {out}: {predict.write_predictions(out, lines)} rows")
+    lines = asked.predictor(methods.load(model, device)).lines(_options.mark_text(features, encoding, decimal))
+    if out is None:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+    else:
+        note(f"wrote {out}: {predict.write_predictions(out, lines)} rows")
 
 
 def _predict_folder(
@@ -122,9 +120,9 @@ def _predict_folder(
         left = {place: found[place] for place in reasons}
         before, failures, rows = len(found) - len(left), 0, 0
         if before:
-            mention(f"{before} of {len(found)} shards were done before")
+            note(f"{before} of {len(found)} shards were done before")
         for reason, number in Counter(filter(None, reasons.values())).items():
-            mention(f"{number} of {len(found)} shards are done again: {reason}")
+            note(f"{number} of {len(found)} shards are done again: {reason}")
         try:
             with SweepDisplay([shard.name for shard in found], before, "all shards") as display:
                 for place in set(range(len(found))) - set(left):
@@ -143,7 +141,7 @@ def _predict_folder(
         except STOPS as stop:
             done = len(found) - len(batch.reasons_to_run(job, found, records))
             fail_on_stop(stop, f": {done} of {len(found)} shards done; the same command continues")
-    mention(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
+    note(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
         fail(f"{failures} of {len(found)} shards failed: mend them, then run the same command again", 2)
 
@@ -208,23 +206,22 @@ def explain(
     _arrays.check_device(device)
     if out is not None:
         _files.check_target(out, model, features, signatures)
-    with collect_warnings():
-        if raw:
-            warnings.warn("--raw goes with 0.4: it is now the default, and --by attributes says it", stacklevel=1)
-            by = by or "attributes"
-        found = predict.explain_file(
-            methods.load(model, device),
-            features,
-            signatures=signatures,
-            with_known=with_known,
-            candidates=candidates or None,
-            top=top,
-            label=label,
-            against=against,
-            rows=predict.parse_row_numbers(rows) if rows else None,
-            by=by,
-        )
-        _write_explanations(found, bool(rows), out, as_json)
+    if raw:
+        note("--raw goes with 0.4: it is now the default, and --by attributes says it")
+        by = by or "attributes"
+    found = predict.explain_file(
+        methods.load(model, device),
+        features,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates or None,
+        top=top,
+        label=label,
+        against=against,
+        rows=predict.parse_row_numbers(rows) if rows else None,
+        by=by,
+    )
+    _write_explanations(found, bool(rows), out, as_json)
 
 
 def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
@@ -240,14 +237,14 @@ def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | No
             return
         text = "".join(f"{line}\n" for line in lines)
         _files.write_atomically(out, text.encode())
-        mention(f"wrote {out}: {text.count(chr(10))} rows")
+        note(f"wrote {out}: {text.count(chr(10))} rows")
     elif out is not None:
-        mention(f"wrote {out}: {predict.write_predictions(out, predict.explanation_lines(found))} lines")
+        note(f"wrote {out}: {predict.write_predictions(out, predict.explanation_lines(found))} lines")
     else:
         for one in found if chosen else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")
-        if not chosen and not is_quiet() and next(found, None) is not None:
-            typer.echo(f"the first {FIRST} rows; --rows shows others, -o FILE writes all", err=True)
+        if not chosen and next(found, None) is not None:
+            note(f"the first {FIRST} rows; --rows shows others, -o FILE writes all")
 
 
 @_options.reads_text("rows")
@@ -289,14 +286,13 @@ def export(
             exporting.to_index(loaded, out, index)
             what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
         else:
-            with collect_warnings():
-                what = f"the vectors of {write_row_index(loaded, rows, out, index)} rows of {rows}"
-        mention(f"wrote {out}: {what} for {index}; their names are in {out}.json")
+            what = f"the vectors of {write_row_index(loaded, rows, out, index)} rows of {rows}"
+        note(f"wrote {out}: {what} for {index}; their names are in {out}.json")
         return
     exporting.to_onnx(loaded, out, signatures=not fixed)
     d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)
     inputs = f"features (n, {d})" if fixed else f"features (n, {d}) and signatures (c, {p})"
-    mention(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")
+    note(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")
 
 
 @_options.reads_text("signatures")
@@ -397,4 +393,4 @@ def serve(
         None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
     )
     server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
-    mention("stopped")
+    note("stopped")

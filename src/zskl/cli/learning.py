@@ -14,7 +14,7 @@ from rich.table import Table
 from zskl.cli import _options
 from zskl.cli._progress import show_progress
 from zskl.cli._tables import show_table
-from zskl.cli._terminal import collect_messages, collect_warnings, fail, mention, note
+from zskl.cli._terminal import collect_messages, fail, note
 
 if TYPE_CHECKING:
     from zskl.datasets.dataset import Dataset
@@ -74,6 +74,18 @@ def fit(
             rich_help_panel=_options.FILES,
         ),
     ] = None,
+    missing: Annotated[
+        Literal["mean", "drop"] | None,
+        typer.Option(
+            help="With --labels: empty cells of the class table, as in zskl data make.", rich_help_panel=_options.FILES
+        ),
+    ] = None,
+    categories: Annotated[
+        Literal["onehot"] | None,
+        typer.Option(
+            help="With --labels: words in the class table, as in zskl data make.", rich_help_panel=_options.FILES
+        ),
+    ] = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
     workers: _options.Workers = None,
@@ -97,12 +109,13 @@ def fit(
     settings = dict(_options.parse_setting(text) for text in set_ or [])
     if labels is not None:
         given = {**settings, "random_state": seed, "device": device}
-        fit_folder(data, labels, signatures, out, method, given, bool(tune or calibrate or scoring), runner)
+        searched = bool(tune or calibrate or scoring)
+        fit_folder(data, labels, signatures, out, method, given, searched, runner, missing, categories)
         return
-    if runner is not None:
+    if runner is not None or missing or categories:
         raise ValueError(
-            "--engine, --address and --workers were given without --labels: they are for a folder of shards; add it, "
-            "or leave them out"
+            "--engine, --address, --workers, --missing and --categories were given without --labels: they are for a "
+            "folder of shards and its class table; add it, or leave them out (zskl data make takes the last two)"
         )
     quick = method.lower() == DEFAULT
     tuned = quick if tune is None else tune
@@ -127,7 +140,7 @@ def fit(
     model.save(out)
     _report_fit(model, found, scoring)
     rows = len(loaded.parts["trainval"])
-    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.seen_classes_)} classes of {loaded.name}")
+    note(f"wrote {out}: {method} fitted on {rows} rows of {len(model.seen_classes_)} classes of {loaded.name}")
 
 
 def _fit(
@@ -176,31 +189,31 @@ def _report_fit(model: ZeroShotClassifier, found: Tuned | None, scoring: str) ->
 
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-        mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
+        note(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         default = found.search.default
         beside = f"; of the default setting {format_tuned_score(found, default)}" if default is not None else ""
-        mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        note(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.against_default is not None:
-            mention(str(found.against_default))
+            note(str(found.against_default))
         if (cosine := format_cosine_score(found)) is not None:
-            mention(f"plain cosine between rows and descriptions scores {cosine} there")
+            note(f"plain cosine between rows and descriptions scores {cosine} there")
     for text in model._tell_automatic():
-        mention(text)
+        note(text)
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        mention(f"calibrated: {constant}; temperatures {written} candidates")
+        note(f"calibrated: {constant}; temperatures {written} candidates")
     # What validation classes promise of rows that the model may learn from later.
     practice = getattr(model, "practice_", None) or {}
     examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (practice.get("examples") or {}).items()]
     if examples:
-        mention(f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}")
+        note(f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}")
     for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H")):
         tried = (practice.get("unlabelled") or {}).get(name)
         if tried:
             best = max(tried, key=lambda one: float(one["gain"] - one["spread"]))
             gain = f"{100 * best['gain']:+.1f} ± {100 * best['spread']:.1f} points over the batches that were tried"
-            mention(f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {gain}")
+            note(f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {gain}")
     if found is not None and found.edges:
         note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
 
@@ -214,10 +227,13 @@ def fit_folder(
     settings: dict[str, Any],
     chosen: bool,
     engine: Engine | None,
+    missing: str | None = None,
+    categories: str | None = None,
 ) -> None:
     """Class means of all rows of the shards; `chosen` says whether settings or a calibration were to be chosen."""
     from zskl import _files, methods
     from zskl.batch.fit import fit_shards
+    from zskl.datasets import tables
     from zskl.estimators.class_means import ClassMeansClassifier
 
     if method.lower() != ClassMeansClassifier.kind:
@@ -235,11 +251,12 @@ def fit_folder(
     model: Any = methods.build(method, settings)
     _files.check_target(out)
     with collect_messages(), show_progress(f"shards of {folder}") as report:
-        fitted = fit_shards(folder, labels, signatures, model, engine=engine, report=report)
+        table = tables.read_signatures(signatures, missing=missing, categories=categories)
+        fitted = fit_shards(folder, labels, table, model, engine=engine, report=report)
     fitted.save(out)
     rows = int(fitted.class_rows_.sum())
     count = f"{rows} rows of {len(fitted.seen_classes_)} classes"
-    mention(f"wrote {out}: {method} fitted on {count}, neither tuned nor calibrated")
+    note(f"wrote {out}: {method} fitted on {count}, neither tuned nor calibrated")
 
 
 @_options.reads_text("features", "labels", "signatures")
@@ -295,17 +312,16 @@ def teach(
     _files.check_target(out, model, features, signatures, labels if labels and Path(labels).exists() else None)
     fitted = methods.load(model, device)
     teach.check_teaching_ability(fitted, model, "add_examples")
-    with collect_warnings():
-        if remove:
-            change = teach.remove_examples(fitted, features, labels)
-        else:
-            assert features is not None
-            assert labels is not None
-            change = teach.teach_from_file(fitted, features, labels, signatures, wrong, new_classes)
+    if remove:
+        change = teach.remove_examples(fitted, features, labels)
+    else:
+        assert features is not None
+        assert labels is not None
+        change = teach.teach_from_file(fitted, features, labels, signatures, wrong, new_classes)
     change.after.save(out)
     for sentence in change.sentences():
-        mention(sentence)
-    mention(f"wrote {out}")
+        note(sentence)
+    note(f"wrote {out}")
 
 
 @_options.reads_text("features")
@@ -339,14 +355,13 @@ def adapt(
     fitted = methods.load(model, device)
     teach.check_teaching_ability(fitted, model, "adapt")
     try:
-        with collect_warnings():
-            found = teach.adapt_to_file(fitted, features, candidates, force, balance)
+        found = teach.adapt_to_file(fitted, features, candidates, force, balance)
     except NoClearGain as refusal:
-        fail(f"{refusal} (here: --force); nothing was written", 1)
+        fail(f"{refusal}; nothing was written", 1)
     found.after.save(out)
     for sentence in found.sentences():
-        mention(sentence)
-    mention(f"wrote {out}")
+        note(sentence)
+    note(f"wrote {out}")
 
 
 @_options.reads_text("features", "signatures")
@@ -393,17 +408,16 @@ def label_next(
     _arrays.check_device(device)
     if out is not None:
         _files.check_target(out, model, features, signatures)
-    with collect_warnings():
-        found = teach.choose_rows_to_label(
-            methods.load(model, device),
-            features,
-            n,
-            strategy,
-            signatures=signatures,
-            with_known=with_known,
-            candidates=candidates or None,
-            diversity=diversity,
-        )
+    found = teach.choose_rows_to_label(
+        methods.load(model, device),
+        features,
+        n,
+        strategy,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates or None,
+        diversity=diversity,
+    )
     if out is not None:
         written = predict.write_predictions(out, found.table())
     picture = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
@@ -415,4 +429,4 @@ def label_next(
         picture.add_row(*map(escape, cells))
     show_table(picture)
     if out is not None:
-        mention(f"wrote {out}: {written} rows")
+        note(f"wrote {out}: {written} rows")

@@ -9,7 +9,7 @@ import typer
 
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay
-from zskl.cli._terminal import STOPS, fail, fail_on_stop, mention, note, say
+from zskl.cli._terminal import STOPS, fail, fail_on_stop, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.sweep import DatasetSource
@@ -124,7 +124,7 @@ def paper(
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
     files, verdicts = write_paper(course.results, parts, out, docs, readme)
-    mention(f"{course.ran} unit(s) run; {len(files)} files in {out}: {PAPER_PAGE}.html, results.md, tables/, figures/")
+    note(f"{course.ran} unit(s) run; {len(files)} files in {out}: {PAPER_PAGE}.html, results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
     for claim, *numbers in claims.count_verdicts(verdicts):
         words = zip(numbers, (claims.YES, claims.NO, claims.UNDECIDED), strict=True)

@@ -17,7 +17,7 @@ from rich.table import Table
 from zskl.cli import _options
 from zskl.cli._progress import SweepDisplay, show_progress
 from zskl.cli._tables import draw_comparison, show_table
-from zskl.cli._terminal import STOPS, collect_messages, fail, fail_on_stop, mention, note, open_output, say
+from zskl.cli._terminal import STOPS, collect_messages, fail, fail_on_stop, note, open_output, say
 
 if TYPE_CHECKING:
     from zskl.engines import Engine
@@ -151,7 +151,7 @@ def run(
     plan = sweep.RunOptions(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
     units, remarks = sweep.plan_units(plan, names, seeds, defaults or ())
     for remark in remarks:
-        mention(remark)
+        note(remark)
     runner = _options.make_engine(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         run_folder.check_log_target(json_)
@@ -176,7 +176,7 @@ def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path
     ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
-            mention(f"{before} of {len(pieces)} units were done before")
+            note(f"{before} of {len(pieces)} units were done before")
         try:
             # In this order: when it ends, workers stop, then the bars vanish, then messages are shown.
             with (
@@ -202,7 +202,7 @@ def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path
     for data in dict.fromkeys(map(_identify_data, results)):
         show_results([record for record in results if _identify_data(record) == data])
     for target in filter(None, (json_, folder and folder.path)):
-        mention(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
+        note(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
@@ -226,7 +226,7 @@ def show_results(results: list[Record]) -> None:
     for sentence in table.notes:
         say(f"{sentence}\n", wrapped=True)
     for sentence in summary.summarise(results):
-        mention(sentence, wrapped=True)
+        say(sentence, wrapped=True)
     first = results[0]
     left_out = sorted({*(() if first.zsl.alone else first.zsl.left_out), *first.gzsl.left_out})
     if left_out:
@@ -279,7 +279,7 @@ def compare(
         typer.echo(text, nl=False)
         return
     _files.write_atomically(out, text.encode())
-    mention(f"wrote {out}: {len(table.rows)} row(s)")
+    note(f"wrote {out}: {len(table.rows)} row(s)")
 
 
 def report(
@@ -300,7 +300,7 @@ def report(
     _files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = collect(runs)
     _files.write_atomically(out, source(found, title, [str(path) for path in runs]).encode())
-    mention(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
+    note(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
 
 
 @_options.reads_text("signatures")
@@ -349,7 +349,7 @@ def expect(
         table.add_row(escape(group.name), str(group.attributes), without, _points(group.loss))
     show_table(table)
     if len(found.groups) > top:
-        mention(f"{len(found.groups) - top} more; --top shows them")
+        note(f"{len(found.groups) - top} more; --top shows them")
 
 
 def _points(figure: Figure) -> str:

@@ -152,8 +152,8 @@ def load_timm_model(model_name: str, device: str | None = None) -> Backbone:
     except Exception as error:  # an unknown name, no weights, no network: timm and the hub may raise anything
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(
-            f"the timm model {model_name!r} could not be loaded ({reason}): check the name (timm.list_models lists "
-            "those with weights by pretrained=True) and the network"
+            f"the timm model {model_name!r} could not be loaded ({reason}): check the name, which must be "
+            "of a model with weights, and the network"
         ) from error
     transform = data.create_transform(**data.resolve_model_data_config(model), is_training=False)
 

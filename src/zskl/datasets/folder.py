@@ -28,13 +28,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._files import replace_folder
-from zskl._validation import check_option, list_values, suggest
+from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
-from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures.table import CLASS_COLUMN, Numbering
+from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
+from zskl.signatures.cells import Column, Preparation
+from zskl.signatures.table import CLASS_COLUMN, PREPARED, Numbering, check_preparation_options
 from zskl.version import __version__
 
 PathLike = str | os.PathLike[str]
@@ -82,6 +83,7 @@ def write_folder(
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
+        **({PREPARED: data.signatures.attrs[PREPARED]} if PREPARED in data.signatures.attrs else {}),
         "backbone": data.backbone,
         **({} if encoder is None else {"encoder": dict(encoder)}),
         "made": {"by": f"zskl {__version__}", **made},
@@ -110,6 +112,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
         columns=rows[0][1:],
     )
+    table.attrs |= {PREPARED: manifest[PREPARED]} if PREPARED in manifest else {}
     parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
     data = Dataset(
@@ -446,10 +449,10 @@ def make(
         Whether to replace a dataset folder that is there.
     missing : {"mean", "drop"}, default=None
         What to do with an empty cell of the features: fill in the mean of the training rows, or leave the row out. None
-        refuses it.
+        refuses it. In the class table the mean is that of the column.
     categories : {"onehot"}, default=None
         What to do with a column of words: make a feature of 0 and 1 for each word that training rows have, such as
-        "colour=red". None refuses it.
+        "colour=red", or that the class table has. None refuses it.
     keep_columns : sequence of str, default=()
         Columns of features or signatures to keep although they look like identifiers. Others that do, because they
         count the rows, or have such a name (nr, index, code, class_id) and another value in each row, are left out.
@@ -503,15 +506,12 @@ def make(
     features, labels, signatures = (
         tables.TextFile(os.fspath(path), encoding, decimal) for path in (features, labels, signatures)
     )
-    if missing is not None:
-        check_option("missing", missing, ("mean", "drop"))
-    if categories is not None:
-        check_option("categories", categories, ("onehot",))
+    check_preparation_options(missing, categories)
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
     source = None
     if text_column is None:
-        table = tables.read_signatures(signatures, column, keep_columns)
+        table = tables.read_signatures(signatures, column, keep_columns, missing=missing, categories=categories)
         _check_folder_columns(table, head, keep_columns, features, signatures)
         texts = read_texts(signatures)  # if the table was made from texts
     else:
@@ -599,7 +599,8 @@ def _check_folder_columns(
             f"{signatures} has the columns of {features} and {len(table) / classes:.0f} rows per class: expected a "
             "table that describes each class, in one row or a few; if it does, give its columns names of their own"
         )
-    columns = [*head.fields, *table.columns]
+    prepared = table.attrs.get(PREPARED)
+    columns = [*head.fields, *(table.columns if prepared is None else Preparation.from_text(prepared).names)]
     unknown = [name for name in keep if name not in columns]
     if unknown:
         raise ValueError(

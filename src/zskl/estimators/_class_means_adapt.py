@@ -169,7 +169,7 @@ def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable
     labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
     if first.labels.dtype.kind != "O":
         labels = tables.to_labels(labels.tolist(), "signatures")
-    return SignatureTable(labels, stack_rows(first.matrix, second.matrix), first.names)
+    return replace(first, labels=labels, matrix=stack_rows(first.matrix, second.matrix))
 
 
 def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict[str, Any] | None:
@@ -406,14 +406,14 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
         )
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
-            f"tried {tried}, or use force=True"
+            f"tried {tried}, or use force=True (--force)"
         )
     if not is_clear_gain(entry):
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
             f"unlabelled rows, {100 * entry['least']:+.1f} at worst: expected more than {100 * LEAST_GAIN:.0f} "
             f"and the ±, and nowhere a loss of {100 * MOST_LOSS:.0f}, so the model stays as it is; "
-            "use force=True to adapt all the same"
+            "use force=True (--force) to adapt all the same"
         )
 
 

@@ -244,7 +244,7 @@ def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
 
 
 def _check_nameless(model: ClassMeansClassifier) -> None:
-    advice = "fix the classes, by signatures=False or --fixed"
+    advice = "fix the classes, with signatures=False (--fixed)"
     if len(model.example_classes_) or model.adaptation_ is not None:
         raise ValueError(
             "a model that was taught by examples or adapted to unlabelled rows cannot be exported with signatures as "

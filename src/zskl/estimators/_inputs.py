@@ -134,7 +134,7 @@ def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: boo
             f"as in {DENSE_EXAMPLE}, or use X.toarray() if that is small; {SPARSE_METHODS}"
         )
     if estimator.device is not None and str(estimator.device) != "cpu":
-        raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected device=None or 'cpu' for it")
+        raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected None or 'cpu'")
     found = validate_data(
         estimator, X, *y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )

@@ -286,7 +286,7 @@ def check_seen(folds: Sequence[Fold]) -> None:
     if not all(len(fold.val_seen) for fold in folds):
         raise TooFewRows(
             "a fold has no val_seen rows, so it cannot compare seen with unseen classes: every class has a single "
-            "training row, or the folds were made with seen_share=0; choose by scoring='zsl' and without calibration"
+            "training row, or the folds keep none; choose by scoring='zsl' and without calibration"
         )
 
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
-from zskl.datasets.tables.cells import hint_semicolons
 from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
-from zskl.datasets.tables.preparation import Preparation, prepared_blocks
+from zskl.datasets.tables.preparation import prepared_blocks
 from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, find_table_source
+from zskl.signatures.cells import Preparation, hint_semicolons
 from zskl.signatures.table import normalise_name
 
 __all__ = [
@@ -189,11 +189,16 @@ def read_signatures(
     label_column: str | None = None,
     keep: Collection[str] = (),
     known: Collection[str] | None = None,
+    missing: str | None = None,
+    categories: str | None = None,
+    preparation: Preparation | None = None,
 ) -> pd.DataFrame:
     """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
 
-    A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
-    the attributes of a model.
+    Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
+    only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
+    of a model.
     """
-    table = descriptions.read_descriptions(find_table_source(path, "signatures", TABLES), label_column, keep, known)
+    source = find_table_source(path, "signatures", TABLES)
+    table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
     return table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)

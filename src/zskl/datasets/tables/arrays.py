@@ -306,5 +306,5 @@ def _open_arrays(path: Source) -> Any:
 
 
 def _pickle_error(path: Source) -> ValueError:
-    advice = "save strings as np.array(names, dtype=str)"
+    advice = "save strings as an array of text (dtype=str)"
     return ValueError(f"{path} holds Python objects, which zskl does not load, because they can run code: {advice}")

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
-from zskl.datasets.tables.cells import LARGEST, TOO_LARGE, advise_on_cell, hint_semicolons
 from zskl.datasets.tables.source import Source
+from zskl.signatures.cells import LARGEST, TOO_LARGE, advise_on_cell, hint_semicolons
 from zskl.signatures.table import has_identifier_name
 
 ID_COLUMN = "id"  # names the rows, in any position; otherwise a first column without a name does, as pandas writes it
