@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import time
@@ -292,16 +293,44 @@ def _fit_chosen(
     chosen: record.Tuning, estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, callback: Any
 ) -> dict[str, ZeroShotClassifier]:
     """By what each was chosen: one model for each setting, with the constant of its choice."""
+    free = estimator._free_settings(X)
+    groups: dict[str, list[dict[str, Any]]] = {}  # one run serves settings that differ in free ones alone
+    for _, choice in chosen.choices.items():
+        setting = dict(choice.setting)
+        group = groups.setdefault(repr(sorted((n, v) for n, v in setting.items() if n not in free)), [])
+        if setting not in group:
+            group.append(setting)
     fitted: dict[str, ZeroShotClassifier] = {}
-    models = {}
+    for group in groups.values():
+        fitted |= _fit_group(estimator, group, X, y, table, callback)
+    models: dict[str, ZeroShotClassifier] = {}
     for scoring, choice in chosen.choices.items():
-        place = repr(sorted(choice.setting.items()))
-        if place not in fitted:
-            model = clone(estimator).set_params(**choice.setting)
-            fitted[place] = model.fit(X, y, table, callback=callback)
+        model = fitted[repr(sorted(choice.setting.items()))]
+        if model not in models.values():
             model.calibration_ = float(choice.calibration or 0.0)
-        models[scoring] = fitted[place]
+        models[scoring] = model
     return models
+
+
+def _fit_group(
+    estimator: ZeroShotClassifier, settings: Sequence[dict[str, Any]], X: Any, y: Any, table: Any, callback: Any
+) -> dict[str, ZeroShotClassifier]:
+    keys = [repr(sorted(setting.items())) for setting in settings]
+    if len(settings) == 1:
+        return {keys[0]: clone(estimator).set_params(**settings[0]).fit(X, y, table, callback=callback)}
+    found: dict[str, ZeroShotClassifier] = {}
+
+    def visit(place: int, model: Any) -> None:
+        if isinstance(model, Exception):
+            raise model
+        model.__dict__.pop("_member", None)  # scores of the stack while it trains
+        found[keys[place]] = copy.deepcopy(model)  # what it has learned may go on changing
+
+    estimator._fit_together(settings, X, y, table, visit)
+    for model in found.values():
+        if hasattr(model, "projection_"):
+            model.projection_ = to_numpy(model.projection_)
+    return found
 
 
 def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
