@@ -384,6 +384,14 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     -------
     ZeroShotClassifier or ZeroShotPipeline
         The fitted model.
+
+    Examples
+    --------
+    >>> import os, tempfile, zskl
+    >>> data, path = zskl.datasets.make_synthetic(), os.path.join(tempfile.mkdtemp(), "model.zskl")
+    >>> zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures).save(path)
+    >>> zskl.methods.load(path)
+    ESZSL()
     """
     check_device(device)
     header, arrays = model_file.read_model(path)
