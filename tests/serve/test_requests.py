@@ -287,8 +287,10 @@ def test_backbone_is_named_or_found(monkeypatch):
     model.backbone_ = "efficientnet-lite1"
     for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
         assert requests.load_photo_encoder(None, given, one, said.append) is not None
-    model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
-    assert requests.load_photo_encoder(None, None, model, said.append) is None
+    for one in ("efficientnet-lite0+timm:hf_hub:someone/net", "timm:hf_hub:someone/net"):
+        model.backbone_ = one  # a file may not send us anywhere
+        assert requests.load_photo_encoder(None, None, model, said.append) is None
+        assert "if you trust it, give it by --backbone" in said[-1]
     assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
         "onnx:some.onnx, which --backbone names",
         "efficientnet-lite1, which the model file names",

@@ -22,7 +22,7 @@ from starlette.requests import Request
 
 from zskl._validation import suggest
 from zskl.datasets import Dataset, images
-from zskl.datasets.backbones import Backbone, import_or_explain
+from zskl.datasets.backbones import Backbone, import_or_explain, split_names
 from zskl.datasets.images import UnreadablePicture, read_picture
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote
@@ -350,7 +350,8 @@ def load_photo_encoder(
         return None
     name, source = found
     try:
-        if wanted is None and name.startswith("timm:") and set("/:") & set(name.removeprefix("timm:")):
+        foreign = (one for one in split_names(name) if one.startswith("timm:"))
+        if wanted is None and any(set("/:") & set(one.removeprefix("timm:")) for one in foreign):
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
         photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
