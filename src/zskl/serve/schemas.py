@@ -445,6 +445,7 @@ ExplanationAnswer = TypedDict(
         "form": Literal["attributes", "classes", "scaled"],
         "note": str,  # why the form is not the usual one
         "evidence": list[ExplainedRows],  # what makes up those terms that are about rows
+        "blocks": dict[str, float],  # the difference by features of several networks; empty for one
         "text": str,
     },
 )
