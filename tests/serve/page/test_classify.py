@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, ranked, until
-from services import in_thread
-from zskl import ClassMeansClassifier, datasets
+from zskl import datasets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -42,16 +41,6 @@ def test_row_is_classified_and_explained(segments, visit):
     expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Part", exact=True).select_option("trainval")
     expect(page.locator(".pick .empty")).to_contain_text("No picture of the data is of this class and part.")
-
-
-def test_blocks_of_features_are_named(tmp_path, visit):
-    data = datasets.load("digits")
-    model = ClassMeansClassifier(blocks={"upper half": 32, "lower half": 32})
-    model.fit(*data.samples("trainval"), data.signatures).save(tmp_path / "blocks.zskl")
-    with in_thread(tmp_path / "blocks.zskl", data="digits") as (address, _):
-        page = visit(f"{address}/#classify?row=3")
-        told = page.get_by_text("The same difference by kinds of features").inner_text()
-    assert re.search(r"upper half [+−]\d.*, lower half [+−]\d", told)
 
 
 def test_class_means_are_explained_by_attributes(means, visit):

@@ -109,15 +109,6 @@ function sum(found) {
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${human(found.class)} over ${human(found.against)}.`);
 }
 
-// Which of several networks spoke for the class.
-function byFeatures(found) {
-  const shares = Object.entries(found.blocks);
-  if (!shares.length) return false;
-  const signed = signs(shares.map(([, adds]) => adds));
-  const said = shares.map(([name, adds]) => `${name} ${signed(adds)}`).join(", ");
-  return el("p", { class: "quiet" }, `The same difference by kinds of features: ${said}.`);
-}
-
 // What the values of trained classes are.
 const similar = (found) =>
   byClass(found) &&
