@@ -1,4 +1,4 @@
-"""docs/results.md, docs/paper-tables.md, their figures and the tables of the README are what the stored records give."""
+"""docs/results.md, docs/paper-tables.md, their figures and the README's tables are what the stored records give."""
 
 from __future__ import annotations
 
