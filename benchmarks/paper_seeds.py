@@ -5,6 +5,7 @@ Run: python benchmarks/paper_seeds.py OUT --root DIR … [--method NAME …] [--
 
 The first seed of a method searches its grid on the folds. The others take over its settings and constants and are only
 trained, because a search for each of them would take an hour of a GPU: their spread is that of start and batches.
+With --like FILE the others take over what the first seed chose in the records of FILE, whatever its grid was.
 Records are appended to OUT/records.jsonl as they come. After any interruption, or when the limit has passed, the same
 command goes on; --done names further files of records that need not be measured again. `zskl paper all --offline
 --merge OUT --compact` makes the tables.
@@ -30,6 +31,8 @@ from zskl.experiments.record import Record, Tuning
 from zskl.experiments.unit import Unit, useful_seeds
 from zskl.paper import results
 from zskl.paper.evaluation import make_unit
+from zskl.selection import tuning
+from zskl.training import _cuda
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Task:
     root: str
     unit: Unit
     label: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} {self.features} {self.unit.name} {self.label}".strip()
 
     @property
     def family(self) -> tuple[str, str, str, str]:
@@ -57,10 +64,11 @@ class Progress:
 
     def next(self, on_device: bool) -> Task | None:
         for place, task in enumerate(self.left):
-            if bool(task.unit.device) is not on_device or (task.unit.seed and task.family not in self.chosen):
+            ready = task.unit.seed == 0 or task.unit.chosen is not None or task.family in self.chosen
+            if bool(task.unit.device) is not on_device or not ready:
                 continue
             del self.left[place]
-            if task.unit.seed == 0:
+            if task.unit.seed == 0 or task.unit.chosen is not None:
                 return task
             return replace(task, unit=replace(task.unit, chosen=replace(self.chosen[task.family], seed=0)))
         return None
@@ -72,13 +80,23 @@ class Progress:
             self.left = [one for one in self.left if one.family != task.family]
 
 
-def work(pipe: Any, tf32: bool) -> None:
+def keep_constant(model: Any, *others: Any, **options: Any) -> Any:
+    """In the place of `selection.calibrate`: without temperatures, which take two fits in three and no table shows."""
+    model.calibration_ = float(others[5] or 0.0)
+    return model
+
+
+def work(pipe: Any, tf32: bool, plain: bool, temperatures: bool) -> None:
     """Run the tasks that come through a pipe, one after the other, until None comes."""
     loaded: dict[tuple[str, str, str], Any] = {}
     if tf32:
         import torch
 
         torch.set_float32_matmul_precision("high")
+    if plain:
+        _cuda._has_tensor_cores = lambda W: False
+    if not temperatures:
+        tuning.calibrate = keep_constant
     while (task := pipe.recv()) is not None:
         try:
             place = task.name, task.root, task.features
@@ -98,22 +116,28 @@ def run_tasks(
     cores: int,
     tf32: bool,
     known: Iterable[tuple[Task, Record]] = (),
+    temperatures: bool = True,
 ) -> int:
     """Run tasks in their order, as far as the limit allows; how many ended. Says on stderr what ended and how."""
     progress, ended, stop = Progress(list(tasks)), 0, time.monotonic() + limit
     for task, record in known:
         progress.finish(task, record)
     context = multiprocessing.get_context("spawn")
-    workers: list[tuple[Any, Any, bool]] = []
-    for number in range(lanes + cores):
+    processes: dict[Any, Any] = {}
+
+    def start(on_device: bool, plain: bool = False) -> tuple[Any, bool]:
         mine, theirs = context.Pipe()
-        on_device = number < lanes
-        process = context.Process(target=work, args=(theirs, tf32 and on_device), daemon=True)
-        process.start()
-        workers.append((process, mine, on_device))
+        options = theirs, tf32 and on_device, plain, temperatures
+        processes[mine] = context.Process(target=work, args=options, daemon=True)
+        processes[mine].start()
+        theirs.close()
+        return mine, on_device
+
+    workers = [start(number < lanes) for number in range(lanes + cores)]
     running: dict[Any, tuple[Task, float]] = {}
+    again: set[str] = set()
     while time.monotonic() < stop:
-        for _, pipe, on_device in workers:
+        for pipe, on_device in workers:
             if pipe not in running and (task := progress.next(on_device)) is not None:
                 pipe.send(task)
                 running[pipe] = task, time.monotonic()
@@ -121,20 +145,37 @@ def run_tasks(
             break
         for pipe in connection.wait(list(running), timeout=1.0):
             task, began = running.pop(pipe)
-            found = pipe.recv()
+            try:
+                found = pipe.recv()
+            except EOFError:
+                found = "the process has ended"
             record = found if isinstance(found, Record) else None
-            progress.finish(task, record)
             words = "done" if record is not None else str(found).strip()
             took = time.monotonic() - began
-            print(f"{took:6.1f} s  {task.name} {task.features} {task.unit.name} {task.label} {words}", file=sys.stderr)
+            print(f"{took:6.1f} s  {task.title} {words}", file=sys.stderr)
+            if record is None and task.unit.device and task.title not in again:
+                # After an error a process may have lost its GPU: another one tries once more, by plain kernels.
+                again.add(task.title)
+                workers[workers.index((pipe, True))] = start(True, plain=True)
+                progress.left.insert(0, task)
+                processes.pop(pipe).terminate()
+                continue
+            progress.finish(task, record)
             if record is not None:
                 keep(task, record)
                 ended += 1
     left = len(progress.left) + len(running)
     print(f"{ended} units ended, {left} are left", file=sys.stderr)
-    for process, _, _ in workers:
+    for process in processes.values():
         process.terminate()
     return ended
+
+
+def take_over(first: Record, seed: int, device: str | None) -> Unit:
+    """The unit of another seed with what the first one chose, by the same grid."""
+    chosen, method = replace(first.tune, seed=0), first.method
+    settings = {"tune": True, "calibrate": True, "scoring": first.tune.scoring, "fixed_grid": first.tune.grid}
+    return Unit(method, seed, {}, device, chosen=chosen, **settings)
 
 
 def plan(problems: Sequence[tuple[str, str, str]], names: Sequence[str], seeds: int, device: str | None) -> list[Task]:
@@ -172,6 +213,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tf32", action="store_true")
     parser.add_argument("--done", type=Path, action="append", default=[])
+    parser.add_argument("--like", type=Path)
     chosen = parser.parse_args()
     names = list(dict.fromkeys(one for name in chosen.method or ["printed"] for one in results.choose_methods([name])))
     device = None if chosen.device == "cpu" else chosen.device
@@ -187,6 +229,20 @@ def main() -> None:
     places = {
         (record.dataset, record.features, record.method, record.seed): record for record in done if is_current(record)
     }
+
+    if chosen.like is not None:
+        firsts = {
+            (record.dataset, record.features, record.method): record
+            for record in run_folder.read_records(chosen.like, Record.from_json)
+            if record.seed == 0
+        }
+        tasks = [
+            replace(task, unit=take_over(firsts[task.family[:3]], task.unit.seed, task.unit.device))
+            for task in tasks
+            if task.unit.seed and task.family[:3] in firsts
+        ]
+        there = {(record.dataset, record.features, record.method, record.seed): record for record in done}
+        places = {key: record for key, record in there.items() if key[3]}
 
     def place(task: Task) -> tuple[str, str, str, int]:
         return task.name, task.features, task.unit.method, task.unit.seed

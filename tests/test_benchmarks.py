@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import blind_column
 import letters_choices
 import letters_page
 import performance
@@ -162,3 +163,101 @@ def test_each_kind_of_shards_has_a_line_of_its_own():
     assert "| 7,000 |" in page
     assert page.index("| `.npy`, float16 |") < page.index("| Parquet")
     assert page.count("measured on") == 2
+
+
+# The blind column
+
+
+def write_problem(path, noise_in=()):
+    """A file like those of the zoo: 18 classes of 8 rows; rows of the places named are noise."""
+    draw = np.random.default_rng(3)
+    table = draw.random((18, 5)).astype(np.float32)
+    y = np.repeat(np.arange(18), 8)
+    X = (table[y] - 0.5) @ draw.normal(size=(5, 12)) + 0.2 * draw.normal(size=(len(y), 12))
+    X[list(noise_in)] = draw.normal(size=(len(noise_in), 12))
+    names = np.array([f"place {code}" for code in range(18)])
+    what = np.array("Made up.")
+    np.savez(path, X=X.astype(np.float16), y=y, names=names, S=table, shared=np.array(False), what=what)
+    return path
+
+
+def make_blind_column(path, out, capsys):
+    labels = ["eszsl", "class-means, default"]
+    blind_column.main([str(path), "--out", str(out), "--splits", "2", "--workers", "1", "--only", *labels])
+    return json.loads((out / "column.json").read_text("utf-8")), capsys.readouterr()
+
+
+def test_the_blind_column_is_what_its_records_say(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(blind_column, "DRAWS", 40)
+    path, out = write_problem(tmp_path / "made_up.npz"), tmp_path / "out"
+    column, said = make_blind_column(path, out, capsys)
+    lines = (out / "records.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(one) for one in lines]
+    assert (column["unseen"], column["classes"], column["samples"], len(records)) == (4, 18, 144, 4)
+    tuned = [record for record in records if record["method"] == "eszsl"]
+    row = column["rows"][0]
+    assert row["method"] == "eszsl"
+    parts = {"zero-shot": ("zsl", "accuracy"), "H": ("gzsl_own", "harmonic")}
+    parts |= {"calibrated H": ("gzsl_calibrated", "harmonic")}
+    for name, (part, key) in parts.items():
+        assert row[name]["mean"] == pytest.approx(100 * np.mean([one[part][key] for one in tuned]), abs=0.006)
+        assert row[name]["low"] <= row[name]["mean"] <= row[name]["high"]
+        assert f"{row[name]['mean']:.1f} [{row[name]['low']:.1f}, {row[name]['high']:.1f}]" in said.out
+    assert max(one["zero-shot"]["mean"] for one in column["rows"] if one["zero-shot"]["best"]) == max(
+        one["zero-shot"]["mean"] for one in column["rows"]
+    )
+    again, said = make_blind_column(path, out, capsys)  # nothing is measured again
+    assert said.err == ""
+    assert again["rows"] == column["rows"]
+    assert (out / "records.jsonl").read_text("utf-8").splitlines() == lines
+
+
+def test_draws_of_the_blind_column_are_means_over_the_classes_drawn(tmp_path, monkeypatch):
+    """Against loops over splits, classes and rows."""
+    monkeypatch.setattr(blind_column, "DRAWS", 6)
+    path = write_problem(tmp_path / "made_up.npz")
+    label = "class-means, default"
+    found = {}
+    for split in (0, 1):
+        data = blind_column.make_dataset(path, split)
+        found[split] = data, {label: blind_column.measure(path, split, label)}
+    draws = blind_column.draw_figures(found)[label, "zero-shot"]
+    (counts,) = blind_column.uncertainty.draw_counts(np.full(18, 8), 0, 6)  # rows lie class by class in the file
+    for draw, drawn in enumerate([np.ones(144), *counts]):
+        means = []
+        for data, mine in found.values():
+            rows = blind_column.rows_by_class(data, "test_unseen")
+            right = blind_column.right_rows(mine[label])["zero-shot"][0]
+            sums, classes = 0.0, 0.0
+            for code in np.unique(data.codes[rows]):
+                of_class = [(place, row) for place, row in enumerate(rows) if data.codes[row] == code]
+                sums += sum(drawn[row] * right[place] for place, row in of_class) / len(of_class)
+                classes += sum(drawn[row] for _, row in of_class) / len(of_class)
+            means.append(100 * sums / max(classes, 1e-9))
+        assert draws[draw] == pytest.approx(np.mean(means), rel=1e-5)
+
+
+def test_the_blind_column_chooses_nothing_on_test_rows(tmp_path):
+    """Rows of unseen classes and kept rows may be anything: settings and constants stay."""
+    path = write_problem(tmp_path / "made_up.npz")
+    data = blind_column.make_dataset(path, 0)
+    held = np.concatenate([data.parts["test_unseen"], data.parts["test_seen"]])
+    other = write_problem(tmp_path / "noise.npz", noise_in=held)
+    one, two = (blind_column.measure(file, 0, "eszsl").tune.choices for file in (path, other))
+    assert one == two
+    planted = write_problem(tmp_path / "planted.npz", noise_in=data.parts["trainval"])  # what is trained on matters
+    assert blind_column.measure(planted, 0, "eszsl").tune.choices != one
+
+
+def test_a_file_without_its_arrays_or_with_a_split_is_read_so(tmp_path):
+    np.savez(tmp_path / "rows.npz", X=np.ones((3, 2)))
+    with pytest.raises(
+        ValueError, match=r"rows\.npz has no y, names, S: expected an \.npz file with X, y, names and S"
+    ):
+        blind_column.read_problem(tmp_path / "rows.npz")
+    path = write_problem(tmp_path / "made_up.npz")
+    with np.load(path) as file:
+        kept = dict(file)
+    parts = {"trainval": np.arange(0, 96), "test_seen": np.arange(96, 96), "test_unseen": np.arange(96, 144)}
+    np.savez(tmp_path / "official.npz", **kept, **parts)
+    assert list(blind_column.make_dataset(tmp_path / "official.npz", 0).unseen_classes) == sorted(kept["names"][12:])

@@ -171,7 +171,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return model, "descriptions, and examples of one class: not calibrated, since that needs more classes"
         # Fewer classes cannot show that rows and descriptions agree. Here we know that one encoder made both.
         few = self.shared and table is not None and len(seen) <= LEAST_AGREEING
-        model = ClassMeansClassifier(prior="cosine" if few else AUTO).fit(encoded, labels, table)
+        model = ClassMeansClassifier(prior="cosine" if few else AUTO, blocks=self._blocks()).fit(encoded, labels, table)
         told = f"{len(labels)} {self.kind} of {len(seen)} classes"
         if table is not None:
             told += f", prior {model.prior_!r}"
@@ -186,6 +186,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise
             return model, f"{told}, not calibrated: {error}"
         return model, f"{told}, calibrated on held-out classes"
+
+    def _blocks(self) -> Mapping[str, int] | None:
+        """Network → how many features are its own, where several encode a row."""
+        return None
 
     def _keep_examples(self, rows: list[Any], labels: NumPyArray, encoded: NDArray[np.float32]) -> None:
         """Keep some rows of each class to show in explanations."""

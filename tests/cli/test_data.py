@@ -292,3 +292,92 @@ def test_words_that_training_rows_lack_do_not_move_the_others(here):
     for place, name in enumerate(data.feature_names):
         if name != "x":
             np.testing.assert_array_equal(data.X[:, place], towns == name.removeprefix("town="))
+
+
+def write_birds_in_words(place):
+    """features.csv as `write_birds` has it, and traits.csv with words, units, a gap and two rows of a class."""
+    traits = user_files.write_birds(place, width=12, attributes=3)
+    table = pd.DataFrame({"class": user_files.SPECIES})
+    table["colour"] = np.where(traits[:, 0] > 0.3, "red", np.where(traits[:, 0] > -0.5, "Grey", "blue"))
+    table["wing"] = [f"{value:.1f} cm" for value in 10 * traits[:, 1]]
+    table["sings"] = np.where(traits[:, 2] > 0, "yes", "no")
+    table.loc[2, "wing"] = ""
+    pd.concat([table, table[-1:].assign(colour="grey")]).to_csv("traits.csv", index=False)
+    return table
+
+
+def test_a_class_table_in_words_from_files_to_new_classes(here):
+    table = write_birds_in_words(here)
+    with pytest.raises(ValueError, match=r"traits.csv, line 2, column 'colour': found .*--categories onehot"):
+        invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
+    with pytest.raises(ValueError, match=r"line 4, column 'wing': found ''.*--missing mean"):
+        invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu", "--categories", "onehot")
+    code, out = invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu", *LOOSE)
+    assert code == 0, out
+    data = datasets.load("birds")
+    assert data.attribute_names == ["colour=Grey", "colour=blue", "colour=red", "wing", "sings"]
+    known = [float(cell.removesuffix(" cm")) for cell in [*table["wing"], table["wing"].iloc[-1]] if cell]
+    assert data.signatures.loc["cat", "wing"] == np.mean(known)
+    assert invoke("fit", "birds", "-o", "birds.zskl", "--no-tune")[0] == 0
+    new = pd.DataFrame(
+        {"class": ["lark", "tern"], "colour": ["RED", "blue"], "wing": ["3", "4 cm"], "sings": ["yes", ""]}
+    )
+    new.to_csv("new.csv", index=False)
+    numbers = [[0.0, 0, 1, 3, 1], [0, 1, 0, 4, data.signatures["sings"].mean()]]
+    model = load("birds.zskl")
+    X = pd.DataFrame(data.X[:5], columns=data.feature_names)
+    expected = model.compatibility(X, dict(zip(new["class"], numbers, strict=True)))
+    np.testing.assert_array_equal(model.compatibility(X, new), expected)
+    code, out = invoke("predict", "birds.zskl", "features.csv", "--signatures", "new.csv", "--top", "2")
+    assert code == 0, out
+    assert out.splitlines()[1].split(",")[2] == f"{expected[0].max():.6g}"
+    mine = table.set_index("class")["colour"]
+    other = mine.index[mine != mine["ant"]][0]
+    code, out = invoke("explain", "birds.zskl", "features.csv", "--rows", "0", "--label", "ant", "--against", other)
+    assert (code, f"colour = {mine['ant']} " in out, f"colour not {mine[other]} " in out) == (0, True, True), out
+    pd.DataFrame(data.X[:2], columns=data.feature_names).assign(label=["lark", "Lark"]).to_csv("some.csv", index=False)
+    teach = ("teach", "birds.zskl", "--features", "some.csv", "--labels", "label", "--signatures", "new.csv")
+    with pytest.raises(ValueError, match=r"'Lark' \(did you mean 'lark'\?\).*--new-classes"):
+        invoke(*teach, "-o", "t.zskl")
+    assert invoke(*teach, "-o", "t.zskl", "--new-classes")[0] == 0
+    taught = load("t.zskl").signature_table_
+    assert taught.select(["lark", "tern"]).matrix.tolist() == numbers
+    new.assign(wing=["3 m", "4 m"]).to_csv("metres.csv", index=False)
+    with pytest.raises(ValueError, match=r"metres.csv, line 2, column 'wing': found '3 m', expected numbers in 'cm'"):
+        invoke("predict", "birds.zskl", "features.csv", "--signatures", "metres.csv")
+
+
+def test_fit_of_shards_takes_a_class_table_in_words(here):
+    write_birds_in_words(here)
+    rows = pd.read_csv("features.csv").drop(columns="id")
+    (here / "shards").mkdir()
+    rows.to_parquet("shards/a.parquet")
+    asked = ("fit", "shards", "--labels", "label", "--signatures", "traits.csv", "-o", "m.zskl")
+    with pytest.raises(ValueError, match="--categories onehot"):
+        invoke(*asked)
+    assert invoke(*asked, *LOOSE)[0] == 0
+    assert load("m.zskl").attribute_names_[:2] == ("colour=Grey", "colour=blue")
+    with pytest.raises(ValueError, match="without --labels"):
+        invoke("fit", "letters", "-o", "m.zskl", *LOOSE)
+
+
+def test_check_finds_slips_in_files(here):
+    """A row with two labels, a row twice, a column that is the label, and a class in two spellings."""
+    user_files.write_birds(here)
+    rows = pd.read_csv("features.csv")
+    values = [f"f{k}" for k in range(6)]
+    rows.loc[[30, 31, 32], values] = rows.loc[[90, 91, 92], values].to_numpy()
+    rows = pd.concat([rows, rows[rows["label"] == "ant"].assign(id=[f"more{k}" for k in range(12)])])
+    rows.loc[rows.index[-1], "label"] = "Ant"
+    traits = pd.read_csv("traits.csv")
+    pd.concat([traits, traits[:1].assign(**{"class": "Ant"})]).to_csv("traits.csv", index=False)
+    for tagged, sentences in (
+        (False, ["rows with more than one label: ", "classes 'ant' and 'Ant' differ in case or spaces alone"]),
+        (True, ["test rows that are training rows, too: ", "feature 'tag' gives the label away"]),
+    ):
+        (rows.assign(tag=rows["label"] + "!") if tagged else rows).to_csv("features.csv", index=False)
+        assert invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu", *LOOSE, "--force")[0] == 0
+        code, out = invoke("data", "check", "birds")
+        assert code == 1
+        for sentence in sentences:
+            assert f"fault: {sentence}" in " ".join(out.split()), out

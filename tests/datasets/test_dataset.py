@@ -387,7 +387,7 @@ def test_frames_that_are_refused_by_a_sentence(tables):
     first, second = rows.columns[1:3]
     with pytest.raises(ValueError, match=f"features has several columns named '{first}'"):
         Dataset.from_frames(rows.rename(columns={second: first}), "label", traits)
-    with pytest.raises(ValueError, match="column 'day': expected numbers; put what matters of a date"):
+    with pytest.raises(ValueError, match="column 'day': expected numbers; a date is not a number: put what"):
         Dataset.from_frames(rows.assign(day=[date(2020, 1, 1)] * len(rows)), "label", traits)
     with pytest.raises(ValueError, match="features is a sparse csr_array, and a dataset holds dense rows"):
         Dataset.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)

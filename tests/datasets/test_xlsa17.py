@@ -6,6 +6,7 @@ import os
 import re
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -1035,3 +1036,27 @@ def test_a_sweep_finds_the_same_roots_from_another_folder(two_networks, tmp_path
     source = DatasetSource("cub", ("one", "two"), "res101+clip")
     found = source.absolute(source.load())
     assert found == DatasetSource("cub", tuple(str(root.resolve()) for root in two_networks), "res101+clip")
+
+
+# Whether a res101.mat is the published one
+
+
+def features(name, length, rows=None, columns=2048, low=0.0):
+    """Rows of one length that take no memory."""
+    row = np.full(columns, length / columns**0.5)
+    row[0] += low
+    shape = (xlsa17.PACKAGE_ROWS[name] if rows is None else rows, columns)
+    return SimpleNamespace(features="res101", name=name, X=np.broadcast_to(row, shape))
+
+
+def test_features_are_the_published_ones_only_if_shape_and_norms_fit():
+    assert all(xlsa17.has_published_features(features(name, 30.0)) for name in xlsa17.PACKAGE_ROWS)
+    for other in (
+        features("CUB", 1.0),  # scaled to unit length
+        features("CUB", 300.0),
+        features("CUB", 30.0, rows=11787),
+        features("CUB", 30.0, columns=512),
+        features("CUB", 30.0, low=-5.0),  # centred
+    ):
+        assert xlsa17.has_published_features(other) is False
+    assert xlsa17.has_published_features(SimpleNamespace(features="resnet50")) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tolerances import SOLUTION, assert_close
-from zskl import ClassMeansClassifier
+from zskl import ClassMeansClassifier, load
 from zskl.estimators._class_means_adapt import (
     AdaptationSettings,
     NoClearGain,
@@ -15,6 +15,7 @@ from zskl.estimators._class_means_adapt import (
     find_adaptation_entry,
     is_clear_gain,
     judge_entry,
+    match_constant,
     refine_examples,
     run_adaptation,
 )
@@ -237,6 +238,35 @@ def test_adapting_moves_only_classes_without_training_rows(toy, model):
     assert after.adaptation_["rows"] == len(both)
     assert set(after.adaptation_["masses"]) == {"emu", "bee"}
     assert isinstance(after.adaptation_["converged"], bool)
+
+
+def test_as_many_rows_stay_with_unseen_classes(toy, model, tmp_path):
+    """By a constant of these rows, which a second pass, a file and a lesson keep; validation classes say another."""
+    both = np.concatenate([toy.X, toy.X_new])
+    model.calibration_, model.temperatures_ = 0.05, {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
+    model = with_validation(model, calibration=0.4, share=2.0)  # a planted fault, if it were used
+    after = model.adapt(both, "all")
+
+    def unseen_answers(one):
+        return int(np.isin(one.predict(both), ["bee", "emu"]).sum())
+
+    assert 0 < unseen_answers(model) < len(both)
+    assert unseen_answers(after) == unseen_answers(model)
+    assert unseen_answers(after.adapt(both, "all")) == unseen_answers(model)
+    after.save(tmp_path / "adapted.zskl")
+    assert load(tmp_path / "adapted.zskl").calibration_ == after.calibration_
+    taught = after.add_examples(toy.X[:1], toy.y[:1])
+    assert taught.calibration_ == pytest.approx(after.calibration_, rel=1e-12)
+    after.calibration_ += 0.2
+    assert unseen_answers(after) != unseen_answers(model)
+
+
+def test_the_matching_constant_is_half_way_between_two_rows():
+    before, after = np.array([0.3, -0.1, 0.2, 0.5]), np.array([1.0, 4.0, 2.0, 3.0])
+    assert match_constant(before, 0.25, after) == 2.5
+    assert match_constant(before, 0.2, after) == 2.5  # an equal score goes to the unseen class
+    assert match_constant(before, -1.0, after) < 1.0
+    assert match_constant(before, 9.0, after) > 4.0
 
 
 def test_row_order_does_not_matter(toy, model):

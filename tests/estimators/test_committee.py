@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import zskl
 from fits import parts
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, datasets, protocols
-from zskl.estimators._class_means_adapt import NoClearGain
+from zskl.estimators._class_means_adapt import AdaptationSettings, NoClearGain
 from zskl.kernels import Gaussian
 
 
@@ -361,6 +362,21 @@ def test_each_round_of_adaptation_asks_the_whole_committee(model):
     assert adapted.adaptation_["candidates"] == "unseen"
     assert model.adaptation_ is None
     assert protocols.zsl(adapted, DATA).accuracy >= protocols.zsl(model, DATA).accuracy
+
+
+def test_as_many_rows_stay_with_unseen_classes_of_a_committee(model):
+    """By scores of the committee, whose units are others than those of class means."""
+    X, model = np.concatenate([UNLABELLED, DATA.samples("test_seen")[0]]), copy.deepcopy(model)
+    model.calibration_, model.temperatures_ = 0.1, {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
+    tried = {**asdict(AdaptationSettings()), "per_class": 4.0, "gain": 0.05, "spread": 0.01, "least": 0.03}
+    tried |= {"calibration": 0.4, "temperatures": model.temperatures_}
+    model.members_[0].practice_ = {"unlabelled": {"all": [tried]}}
+    adapted = model.adapt(X, "all", force=True)
+    before, after = (np.isin(one.predict(X), DATA.unseen_classes).sum() for one in (model, adapted))
+    assert 0 < before < len(X)
+    assert after == before
+    assert np.isin(adapted.adapt(X, "all", force=True).predict(X), DATA.unseen_classes).sum() == before
+    assert adapted.calibration_ != model.calibration_
 
 
 def test_temperatures_sharpen_adaptation(model):

@@ -14,6 +14,7 @@ from small_search import QUICK
 from zskl import ZeroShotKernelClassifier, baselines, compare, datasets, methods, plots, protocols, selection
 from zskl.cli import runs
 from zskl.datasets import Dataset, make_synthetic
+from zskl.estimators.kernel_classifier import STACKABLE
 from zskl.experiments import expectation, run_folder, summary, unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit, unit_seed
@@ -156,6 +157,24 @@ def test_another_seed_may_take_over_what_one_chose(digits, small, monkeypatch):
     other = replace(chosen, choices=replace(choices, zsl=replace(choices.zsl, calibration=0.5)))
     assert len({one.key(digits) for one in (piece, alone, replace(piece, chosen=other))}) == 3
     assert first.key == replace(alone, seed=0).key(digits)
+
+
+def test_one_run_trains_all_that_was_chosen(digits, small, monkeypatch):
+    """As on a GPU, where settings that differ in numbers share a run: the same models as from runs of their own."""
+    first = Unit("gaussian", 0, tune=True, scoring="each").run(digits)
+    settings = ({"sigma": 0.7, "epochs": 2}, {"sigma": 1.3, "epochs": 1}, {"sigma": 0.7, "epochs": 1})
+    pairs = zip(first.tune.choices.items(), settings, strict=True)
+    choices = {name: replace(one, setting={**one.setting, **other}) for (name, one), other in pairs}
+    chosen = replace(first.tune, choices=replace(first.tune.choices, **choices))
+    piece = Unit("gaussian", 1, tune=True, scoring="each", chosen=chosen)
+    alone = piece.run(digits)
+    monkeypatch.setattr(ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *STACKABLE))
+    together = piece.run(digits)
+    assert together.incoherence == pytest.approx(alone.incoherence, rel=1e-4)
+    for name in ("zsl", "gzsl", "gzsl_own", "gzsl_calibrated"):
+        theirs, mine = getattr(alone, name), getattr(together, name)
+        assert vars(mine) | {"curve": None} == vars(theirs) | {"curve": None}, name
+    assert together.gzsl_own != together.gzsl
 
 
 def test_one_scoring_is_one_model(digits, small):
@@ -377,3 +396,18 @@ def test_without_test_rows_of_seen_classes_there_is_zero_shot_alone(caplog):
     assert found.gzsl.per_class == {}
     again = Record.from_json(json.loads(json.dumps(found.to_json())))
     assert "zero-shot" in str(compare([again]))
+
+
+def test_a_unit_hands_the_blocks_of_the_data_over(caplog):
+    data = datasets.make_synthetic()
+    d, p = data.X.shape[1], data.signatures.shape[1]
+    data = replace(data, blocks={"a": d - 2, "b": 2}, signature_blocks={"x": p - 1, "y": 1})
+    plain = Unit("class-means", 0).run(data)
+    assert plain.config["blocks"] == {"a": d - 2, "b": 2}
+    assert not [line for line in caplog.messages if "knows no" in line]
+    tuned = Unit("class-means", 0, settings={"kernel": "gaussian", "noise": 0.1, "prior": "zero"}, tune=True).run(data)
+    assert len(tuned.tune.grid["signature_weights"]) == 3
+    assert "signature_weights" in tuned.tune.choices.zsl.setting
+    Record.from_json(json.loads(json.dumps(tuned.to_json())))
+    Unit("eszsl", 0).run(data)
+    assert "eszsl knows no blocks: it takes a and b side by side" in caplog.messages

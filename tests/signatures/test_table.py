@@ -1,16 +1,26 @@
 """Class descriptions in every form a caller may have them: all forms of one table are one table."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import zskl
 from tolerances import SUMS, assert_close
 from toy import make_toy
-from zskl import ClassMeansClassifier, Committee, Dataset, SignatureWarning, baselines, selection
-from zskl.signatures import table
+from zskl import (
+    ClassMeansClassifier,
+    Committee,
+    Dataset,
+    SignatureWarning,
+    ZeroShotKernelClassifier,
+    baselines,
+    selection,
+)
+from zskl.signatures import class_table, table
 from zskl.signatures.table import (
     SignatureTable,
     attribute_groups,
@@ -448,3 +458,162 @@ def test_a_missing_label_is_not_called_a_mixture(missing):
             baselines.ESZSL().fit(X, y)
     with pytest.raises(ValueError, match="candidates has no label in row 0"):
         to_labels([missing, "tea"], "candidates")
+
+
+# Tables as people keep them: words, gaps and units
+
+BIRDS = pd.DataFrame(
+    {
+        "class": ["owl", "wren", "wren", "swan", "crow", "duck", "gull"],
+        "colour": ["brown", "brown ", "Grey", "white", "black", "white", "GREY"],
+        "wing": ["95 cm", "15 cm", "16", "200cm", "90 cm", "80 cm", "100 cm"],
+        "nocturnal": ["yes", "no", "no", "No", "no", "no", "no"],
+        "latin": ["s", "t", "t", "c", "k", "a", "l"],
+        "size": [2, 1, 1, 3, 2, 2, 2],
+    }
+)
+NEW = pd.DataFrame({"class": ["egret"], "colour": ["White"], "wing": ["150 cm"], "nocturnal": ["no"], "size": [3]})
+
+
+def slow_numbers(frame, words=("Grey", "black", "brown", "white")):
+    """The same cell by cell, as a reader would write it down."""
+    rows = []
+    for _, bird in frame.iterrows():
+        colour = [float(bird["colour"].strip().lower() == word.lower()) for word in words]
+        wing = float(bird["wing"].removesuffix("cm").strip())
+        rows.append([*colour, wing, float(bird["nocturnal"].lower() == "yes"), float(bird["size"])])
+    return np.array(rows)
+
+
+def birds_and_rows(rows=8, seed=0):
+    """X and y of six birds whose rows follow the numbers of their (first) description."""
+    draw = np.random.default_rng(seed)
+    values = slow_numbers(BIRDS.drop_duplicates("class")) / [1, 1, 1, 1, 200, 1, 3]
+    X = np.repeat(values, rows, axis=0) @ draw.normal(size=(7, 9)) + 0.05 * draw.normal(size=(6 * rows, 9))
+    return X, np.repeat(BIRDS["class"].unique(), rows)
+
+
+@pytest.mark.parametrize("given", ["pandas", "polars", "categorical", "mapping"])
+def test_words_yes_and_units_become_numbers(given):
+    frame = BIRDS
+    if given == "polars":
+        frame = pytest.importorskip("polars").DataFrame(BIRDS.to_dict("list"))
+    if given == "categorical":
+        frame = BIRDS.astype({"colour": "category", "nocturnal": "category"}).set_index("class")
+    if given == "mapping":
+        frame = {
+            name: rows.drop(columns="class").to_dict("records") for name, rows in BIRDS.groupby("class", sort=False)
+        }
+    found = read_table(frame)
+    assert found.labels.tolist() == BIRDS["class"].tolist()  # several rows of a class stay several
+    assert found.names == ("colour=Grey", "colour=black", "colour=brown", "colour=white", "wing", "nocturnal", "size")
+    np.testing.assert_array_equal(found.matrix, slow_numbers(BIRDS))
+    again = read_table(NEW, names=found.names, preparation=found.preparation)
+    np.testing.assert_array_equal(again.matrix, slow_numbers(NEW))
+
+
+@pytest.mark.parametrize(
+    "kind", [ClassMeansClassifier, lambda: ZeroShotKernelClassifier(random_state=0), baselines.ESZSL]
+)
+def test_a_model_keeps_the_words_of_its_table(kind, tmp_path):
+    X, y = birds_and_rows()
+    with pytest.warns(SignatureWarning, match="column 'latin' of signatures was left out.*TextClassifier"):
+        model = kind().fit(X, y, BIRDS)
+    numbers = pd.DataFrame(slow_numbers(BIRDS), BIRDS["class"], list(model.attribute_names_))
+    twin = kind().fit(X, y, numbers)
+    new = pd.DataFrame(slow_numbers(NEW), NEW["class"], numbers.columns)
+    model.save(tmp_path / "m.zskl")
+    for one in (model, zskl.load(tmp_path / "m.zskl"), kind().fit(X, y, class_table(BIRDS))):
+        np.testing.assert_array_equal(one.compatibility(X, NEW), twin.compatibility(X, new))
+        np.testing.assert_array_equal(one.compatibility(X, new), twin.compatibility(X, new))
+    with pytest.raises(ValueError, match="attribute columns must be numbers, as in the table of fit"):
+        twin.predict(X, NEW)
+
+
+def test_an_explanation_names_words():
+    X, y = birds_and_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SignatureWarning)
+        model = ClassMeansClassifier().fit(X, y, BIRDS)
+    told = str(model.explain(X[:1], top=7, label="owl", against="swan")[0])
+    assert "colour = brown +" in told
+    assert "colour not white +" in told
+
+
+def test_new_classes_in_words_can_be_taught(tmp_path):
+    X, y = birds_and_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SignatureWarning)
+        model = ClassMeansClassifier().fit(X, y, BIRDS)
+    taught = model.add_examples(X[:2] + 1, ["egret", "egret"], NEW)
+    row = taught.signature_table_.select(["egret"]).matrix
+    np.testing.assert_array_equal(row, slow_numbers(NEW))
+    taught.save(tmp_path / "taught.zskl")
+    with pytest.warns(SignatureWarning, match="column 'colour' of the class table holds 'pink'.*none of 'Grey'"):
+        found = zskl.load(tmp_path / "taught.zskl").predict(X[:1], NEW.assign(colour="pink"))
+    assert found.tolist() == ["egret"]
+
+
+def test_gaps_are_filled_or_left_out_where_it_is_said():
+    table = BIRDS.drop(columns="latin").replace({"200cm": "", "Grey": None})
+    with pytest.raises(ValueError, match=r"'wren', column 'colour': found '', expected.*missing='mean'.*class_table"):
+        class_table(table)
+    filled = class_table(table, missing="mean")
+    assert filled.loc["swan", "wing"] == np.mean([95, 15, 16, 90, 80, 100])
+    assert filled.filter(like="colour").to_numpy()[2].tolist() == [0, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"class 'swan' in the class table has an empty cell.*missing='mean'"):
+        class_table(table, missing="drop")
+    assert class_table(table[table["class"] != "swan"], missing="drop").index.tolist() == [
+        *("owl", "wren", "crow", "duck", "gull")
+    ]
+    X, y = birds_and_rows()
+    model = ClassMeansClassifier().fit(X, y, filled)
+    gap = pd.DataFrame({"class": ["egret"], "colour": [None], "wing": [None], "nocturnal": ["no"], "size": [3]})
+    read = read_table(gap, names=model.attribute_names_, preparation=model.signature_table_.preparation)
+    assert read.matrix.tolist() == [[0, 0, 0, 0, filled.loc["swan", "wing"], 0, 3]]
+    numbers = class_table(BIRDS[["class", "size"]].assign(size=[2, 1, 1, None, 2, 2, 2.0], legs=2.0), missing="mean")
+    assert numbers.loc["swan", "size"] == np.mean([2, 1, 1, 2, 2, 2])
+
+
+SENTENCES = {"owl": "a bird that hunts at night", "wren": "a small brown bird"}
+REFUSED = {
+    "a dict of sentences": (SENTENCES, "describes class 'owl' by 'a bird that hunts.*TextClassifier.*sentence_vectors"),
+    "a series of them": (pd.Series(SENTENCES), "zskl.TextClassifier"),
+    "a column of them": (
+        pd.DataFrame({"class": [*SENTENCES], "about": [*SENTENCES.values()]}),
+        "column 'about' of the class table holds another text.*sentence_vectors",
+    ),
+    "two units": (BIRDS.replace("200cm", "2 m"), "class 'swan', column 'wing': found '2 m', and 'cm' before"),
+    "a word among numbers": (BIRDS.replace("200cm", "wide"), "column 'wing': found 'wide', expected a finite number"),
+    "a comma": (BIRDS.replace("200cm", "2,5 cm"), "found '2,5 cm', expected a finite number, with a decimal point"),
+    "dates": (BIRDS.assign(size=pd.Timestamp("2026-01-01")), "dates in column 'size'"),
+    "no class": (BIRDS.rename(columns={"class": "bird"}), "name one column 'class'"),
+    "words refused": (BIRDS, "column 'colour': found 'brown', expected.*categories='onehot'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_class_table_is_refused_with_advice(case):
+    table, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence):
+        class_table(table, categories=None) if case == "words refused" else read_table(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (NEW.assign(wing="1.5 m"), "class 'egret', column 'wing': found '1.5 m', expected numbers in 'cm'"),
+        (
+            NEW.assign(size="big"),
+            "column 'size': found 'big', expected a finite number, as in the table that the model",
+        ),
+        (NEW.assign(size=None), "column 'size': found '', expected a finite number, as in the table that the model"),
+        (NEW.assign(size="3 kg"), "column 'size': found '3 kg', expected numbers without a unit"),
+        (NEW.drop(columns="colour"), "lacks 'colour'"),
+        (NEW.assign(beak="short"), "has the unknown 'beak'"),
+    ],
+)
+def test_new_classes_are_described_as_those_of_fit(table, sentence):
+    known = read_table(BIRDS)
+    with pytest.raises(ValueError, match=sentence):
+        read_table(table, names=known.names, preparation=known.preparation)

@@ -14,7 +14,7 @@ import torch
 
 from zskl import kernels
 from zskl.training import solver
-from zskl.training._cuda import FusedStep, make_tape, square_rows
+from zskl.training._cuda import FusedStep, make_tape, square_rows, update_by_kernel
 from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
@@ -66,6 +66,17 @@ def check_squares(sizes, fault=1.0):
     return [difference(square_rows(X, U, Z, B, Y), 4 / n * sum(G * G for G in rows))]
 
 
+def check_update(own, fault=1.0):
+    """One kernel for RMSprop, against the update of three passes; squares of the gradient itself or others."""
+    torch.manual_seed(0)
+    W, V, G, squares = torch.randn(K, 37, 41), torch.rand(K, 37, 41), torch.randn(K, 37, 41), torch.rand(K, 37, 41)
+    given, rate, w, v = None if own else squares, column([0.1, 0.2, 0.3]), W.clone(), V.clone()
+    update_by_kernel(w, v, fault * SMOOTHING, EPSILON)(G.clone(), given, rate)
+    w0, v0 = W.clone(), V.clone()
+    solver.make_update(w0, v0, SMOOTHING, EPSILON)(G.clone(), given, rate)
+    return [difference(w, w0, W), difference(v, v0, V)]
+
+
 if __name__ == "__main__":
     weighted = [loss for loss in LOSSES if loss != "softmax"]  # which has no balance
     cases = [("gaussian", loss, balance, True) for loss, balance in itertools.product(weighted, BALANCES)]
@@ -75,6 +86,8 @@ if __name__ == "__main__":
     found = {" ".join(map(str, case)): check(*case, SIZES[0]) for case in cases}
     found |= {f"{loss} {sizes}": check("gaussian", loss, "mean", True, sizes) for loss in LOSSES for sizes in SIZES[1:]}
     found |= {f"squares {sizes}": check_squares(sizes) for sizes in SIZES}
+    found |= {f"update {own}": check_update(own) for own in (True, False)}
+    found["a third planted fault"] = check_update(False, 1.001)
     found["another planted fault"] = check_squares(SIZES[0], 1.001)
     found["a planted fault"] = check(*cases[0], SIZES[1], 1.001 * SMOOTHING)
     json.dump(found, sys.stdout)

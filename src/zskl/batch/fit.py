@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -254,4 +254,4 @@ def _match_label_type(sums: Sums, table: SignatureTable | None) -> tuple[Sums, S
     if table is None or not all(map(tables.is_whole, [*texts, *theirs])):
         return sums, table
     mine, others = (np.array([int(tables.plain_label(one)) for one in names]) for names in (texts, theirs))
-    return sums.rename_classes(mine), SignatureTable(others, table.matrix, table.names)
+    return sums.rename_classes(mine), replace(table, labels=others)

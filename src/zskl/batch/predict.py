@@ -39,7 +39,6 @@ from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.signatures.words import read_names
 
-ARRAYS = (".npy", ".npz", ".mat")  # hold vectors, also for a model that takes texts
 if TYPE_CHECKING:
     from zskl.texts import TextClassifier, TextExplanation
 
@@ -137,7 +136,7 @@ def open_for_model(
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
     encoded = open_encoded(model)
-    if encoded is not None and not str(path).lower().endswith(ARRAYS):
+    if encoded is not None and not str(path).lower().endswith(tables.ARRAYS):
         head = tables.read_header(path)
         wanted = encoded.column_ if encoded.column_ in head.fields else None
         column = tables.find_text_column(path, head, wanted, labels)
@@ -176,7 +175,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
         return known
     encoded = open_encoded(model)
     if encoded is None:
-        frame = tables.read_signatures(path, known=model.attribute_names_)
+        frame = tables.read_signatures(path, known=model.attribute_names_, preparation=known.preparation)
     else:
         frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
         frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)

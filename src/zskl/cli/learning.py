@@ -74,6 +74,18 @@ def fit(
             rich_help_panel=_options.FILES,
         ),
     ] = None,
+    missing: Annotated[
+        Literal["mean", "drop"] | None,
+        typer.Option(
+            help="With --labels: empty cells of the class table, as in zskl data make.", rich_help_panel=_options.FILES
+        ),
+    ] = None,
+    categories: Annotated[
+        Literal["onehot"] | None,
+        typer.Option(
+            help="With --labels: words in the class table, as in zskl data make.", rich_help_panel=_options.FILES
+        ),
+    ] = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
     workers: _options.Workers = None,
@@ -97,12 +109,13 @@ def fit(
     settings = dict(_options.parse_setting(text) for text in set_ or [])
     if labels is not None:
         given = {**settings, "random_state": seed, "device": device}
-        fit_folder(data, labels, signatures, out, method, given, bool(tune or calibrate or scoring), runner)
+        searched = bool(tune or calibrate or scoring)
+        fit_folder(data, labels, signatures, out, method, given, searched, runner, missing, categories)
         return
-    if runner is not None:
+    if runner is not None or missing or categories:
         raise ValueError(
-            "--engine, --address and --workers were given without --labels: they are for a folder of shards; add it, "
-            "or leave them out"
+            "--engine, --address, --workers, --missing and --categories were given without --labels: they are for a "
+            "folder of shards and its class table; add it, or leave them out (zskl data make takes the last two)"
         )
     quick = method.lower() == DEFAULT
     tuned = quick if tune is None else tune
@@ -116,6 +129,7 @@ def fit(
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
     _files.check_target(out)
     loaded = _datasets.load_dataset(data, root, features, signatures)
+    methods.set_blocks(model, loaded.blocks, loaded.signature_blocks)
     model, found = _fit(model, method, settings, loaded, scoring if tuned else None, calibrate, bool(tune or calibrate))
     prepared = folder.read_preparation(data)
     if prepared is not None:
@@ -152,7 +166,7 @@ def _fit(
         if scoring is not None:
             entry = methods.find(method)
             try:
-                grid = methods.drop_fixed_settings(entry.grid, settings)
+                grid = methods.add_table_weights(methods.drop_fixed_settings(entry.grid, settings), model)
                 folds = selection.folds(data)
                 found = selection.tune(model, *training, grid, folds, scoring, report=report, extend=entry.bounds)
             except TooFewRows as error:
@@ -214,10 +228,13 @@ def fit_folder(
     settings: dict[str, Any],
     chosen: bool,
     engine: Engine | None,
+    missing: str | None = None,
+    categories: str | None = None,
 ) -> None:
     """Class means of all rows of the shards; `chosen` says whether settings or a calibration were to be chosen."""
     from zskl import _files, methods
     from zskl.batch.fit import fit_shards
+    from zskl.datasets import tables
     from zskl.estimators.class_means import ClassMeansClassifier
 
     if method.lower() != ClassMeansClassifier.kind:
@@ -235,7 +252,8 @@ def fit_folder(
     model: Any = methods.build(method, settings)
     _files.check_target(out)
     with collect_messages(), show_progress(f"shards of {folder}") as report:
-        fitted = fit_shards(folder, labels, signatures, model, engine=engine, report=report)
+        table = tables.read_signatures(signatures, missing=missing, categories=categories)
+        fitted = fit_shards(folder, labels, table, model, engine=engine, report=report)
     fitted.save(out)
     rows = int(fitted.class_rows_.sum())
     count = f"{rows} rows of {len(fitted.seen_classes_)} classes"

@@ -206,12 +206,11 @@ class Dataset:
             _check_described(y, codes, np.asarray(classes))
         sizes = np.bincount(codes, minlength=len(classes))
         hidden = split.choose_unseen([str(one) for one in classes], sizes, *_requested_unseen(unseen), seed)
-        columns = table.names or [f"attribute {k}" for k in range(table.matrix.shape[1])]
         return cls(
             name=name,
             X=X,
             y=y,
-            signatures=pd.DataFrame(table.matrix, pd.Index(table.labels, name=tables.CLASS_COLUMN), list(columns)),
+            signatures=tables.to_frame(table),
             parts=split.divide_rows(codes, hidden, seed),
             feature_names=names,
         )
@@ -441,7 +440,9 @@ def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
             f"columns {list_values(columns[~finite.all(axis=0)])}; fill in the values or drop the columns"
         )
     index = pd.Index(classes, name=table.index.name)
-    return pd.DataFrame(read_only_view(values.copy()), index=index, columns=columns, copy=False)
+    kept = pd.DataFrame(read_only_view(values.copy()), index=index, columns=columns, copy=False)
+    kept.attrs = dict(table.attrs)  # what words became, for new classes
+    return kept
 
 
 def _check_described(y: NDArray[np.generic], codes: NDArray[np.int64], class_names: NDArray[np.generic]) -> None:

@@ -28,13 +28,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._files import replace_folder
-from zskl._validation import check_option, list_values, suggest
+from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
-from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset import Dataset, place_blocks
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
-from zskl.datasets.tables.preparation import Column, Preparation, encode_cells, learn_preparation, survey_columns
-from zskl.signatures.table import CLASS_COLUMN, Numbering
+from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
+from zskl.signatures.cells import Column, Preparation
+from zskl.signatures.table import CLASS_COLUMN, PREPARED, Numbering, check_preparation_options
 from zskl.version import __version__
 
 PathLike = str | os.PathLike[str]
@@ -82,7 +83,13 @@ def write_folder(
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
+        **({PREPARED: data.signatures.attrs[PREPARED]} if PREPARED in data.signatures.attrs else {}),
         "backbone": data.backbone,
+        **{
+            field: {name: len(columns) for name, columns in blocks.items()}
+            for field, blocks in (("blocks", data.blocks or {}), ("signature_blocks", data.signature_blocks or {}))
+            if len(blocks) > 1
+        },
         **({} if encoder is None else {"encoder": dict(encoder)}),
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
@@ -110,6 +117,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
         columns=rows[0][1:],
     )
+    table.attrs |= {PREPARED: manifest[PREPARED]} if PREPARED in manifest else {}
     parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
     data = Dataset(
@@ -121,6 +129,8 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         source=str(folder),
         feature_names=None if names is None else tuple(names),
         backbone=manifest.get("backbone"),  # earlier versions kept none
+        blocks=manifest.get("blocks"),
+        signature_blocks=manifest.get("signature_blocks"),
         checked=True,  # the features were checked when the folder was made
     )
     del labels, parts
@@ -276,6 +286,7 @@ class RawFeatures:
     identifiers: tuple[str, ...]
     labels: Labels
     ids: list[str] | None
+    parts: Mapping[str, int]  # file → how many of the columns are its own, of several files
 
     def finish(
         self, target: Path, training: NDArray[np.int64], fill: bool
@@ -368,7 +379,11 @@ def _copy_features(
     if survey is not None and survey.empty:
         _warn_left_out(source, survey.empty, "it is empty")
     kinds = None if survey is None else survey.categories
-    return RawFeatures(path, source, names, kinds, left_out, found, ids or None)
+    kept = {
+        name: sum((names or [""] * width)[k] not in left_out for k in columns)
+        for name, columns in place_blocks(file.parts).items()
+    }
+    return RawFeatures(path, source, names, kinds, left_out, found, ids or None, kept)
 
 
 def _warn_left_out(source: object, names: Sequence[str], why: str) -> None:
@@ -399,9 +414,9 @@ def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterat
 
 def make(
     out: PathLike,
-    features: PathLike,
+    features: PathLike | Sequence[PathLike],
     labels: PathLike,
-    signatures: PathLike,
+    signatures: PathLike | Sequence[PathLike],
     *,
     unseen: Sequence[str | int] | None = None,
     unseen_fraction: float = 0.25,
@@ -426,14 +441,16 @@ def make(
     ----------
     out : path-like
         The folder to write.
-    features : path-like
+    features : path-like or list of path-like
         A file with a row per sample: .csv, .tsv, .xlsx, .parquet, .npy, .npz or .mat, also .csv.gz and .csv.zst; "-" is
-        CSV from standard input. A column "id" names the rows. True is 1 and False 0.
+        CSV from standard input. A column "id" names the rows. True is 1 and False 0. Several files, such as the
+        features of two networks, stand side by side: `Dataset.blocks` says which columns are whose.
     labels : path-like
         The class of each row: a column (or array) of the features file, or a file of its own, also .txt with a label
         per line. If both files name their rows, the rows are matched by name.
-    signatures : path-like
+    signatures : path-like or list of path-like
         A file with one row, or several, per class. The column "class" names the class, the others are its attributes.
+        Several tables of the same classes stand side by side, see `Dataset.signature_blocks`.
     unseen : sequence of labels, default=None
         The classes without training rows. None draws `unseen_fraction` of the classes.
     unseen_fraction : float, default=0.25
@@ -446,10 +463,10 @@ def make(
         Whether to replace a dataset folder that is there.
     missing : {"mean", "drop"}, default=None
         What to do with an empty cell of the features: fill in the mean of the training rows, or leave the row out. None
-        refuses it.
+        refuses it. In the class table the mean is that of the column.
     categories : {"onehot"}, default=None
         What to do with a column of words: make a feature of 0 and 1 for each word that training rows have, such as
-        "colour=red". None refuses it.
+        "colour=red", or that the class table has. None refuses it.
     keep_columns : sequence of str, default=()
         Columns of features or signatures to keep although they look like identifiers. Others that do, because they
         count the rows, or have such a name (nr, index, code, class_id) and another value in each row, are left out.
@@ -499,21 +516,21 @@ def make(
 
     split.check_seed(seed)
     out = Path(out)
-    _check_folder_paths(out, features, labels, signatures)
     features, labels, signatures = (
-        tables.TextFile(os.fspath(path), encoding, decimal) for path in (features, labels, signatures)
+        tables.TextFile(_join_paths(given), encoding, decimal) for given in (features, labels, signatures)
     )
-    if missing is not None:
-        check_option("missing", missing, ("mean", "drop"))
-    if categories is not None:
-        check_option("categories", categories, ("onehot",))
+    _check_folder_paths(out, features, labels, signatures)
+    check_preparation_options(missing, categories)
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
-    source = None
+    source, table_widths = None, dict[str, int]()
     if text_column is None:
-        table = tables.read_signatures(signatures, column, keep_columns)
+        table, table_widths = tables.read_class_tables(
+            signatures, column, keep_columns, missing=missing, categories=categories
+        )
         _check_folder_columns(table, head, keep_columns, features, signatures)
-        texts = read_texts(signatures)  # if the table was made from texts
+        # If a table was made from texts.
+        texts = next(filter(None, map(read_texts, tables.list_files(signatures))), None)
     else:
         if missing is not None or categories is not None:
             raise ValueError("missing and categories are for tables of numbers: leave them out where rows are texts")
@@ -521,7 +538,10 @@ def make(
         table, texts = source.describe(read_names(signatures, encoding))
         head = tables.encode_texts_of(head, source.column, source.encode, table.shape[1])
     with open_new_folder(out, force) as temporary:
-        rows = _copy_features(temporary / "raw.npy", head, labels, column, missing, categories, keep_columns)
+        files = tables.list_files(features)
+        numbers = len(files) > 1 and all(str(one).lower().endswith(tables.ARRAYS) for one in files)
+        how = (None, None) if numbers else (missing, categories)
+        rows = _copy_features(temporary / "raw.npy", head, labels, column, *how, keep_columns)
         found = rows.labels
         if all(map(is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
             found, table = found.plain(), table.set_axis([plain_label(one) for one in table.index], axis=0)
@@ -550,6 +570,8 @@ def make(
             source=str(signatures),
             feature_names=names,
             backbone=tables.find_backbone(features),
+            blocks=place_blocks(tables.find_blocks(features, rows.parts)),
+            signature_blocks=place_blocks(table_widths),
             checked=True,  # while it was read, block by block
         )
         made = {
@@ -573,9 +595,22 @@ def make(
     return load_folder(out)
 
 
+def _join_paths(given: PathLike | Sequence[PathLike]) -> str:
+    """A path, or A+B of several."""
+    paths = [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
+    joined = "+".join(paths)
+    if len(paths) > 1 and len(tables.list_files(joined)) < len(paths):
+        for path in paths:
+            if not Path(path).is_file() or "+" in path:
+                raise ValueError(
+                    f"{path} is no file that can stand beside others: expected a file without + in its path"
+                )
+    return joined
+
+
 def _check_folder_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
     """Refuse to write over what is read, and the same file, or standard input, for two things."""
-    for given in (features, signatures, labels):
+    for given in [one for path in (features, signatures, labels) for one in tables.list_files(path)]:
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
     named = {"features": features, "labels": labels, "signatures": signatures}
@@ -599,7 +634,8 @@ def _check_folder_columns(
             f"{signatures} has the columns of {features} and {len(table) / classes:.0f} rows per class: expected a "
             "table that describes each class, in one row or a few; if it does, give its columns names of their own"
         )
-    columns = [*head.fields, *table.columns]
+    prepared = table.attrs.get(PREPARED)
+    columns = [*head.fields, *(table.columns if prepared is None else Preparation.from_text(prepared).names)]
     unknown = [name for name in keep if name not in columns]
     if unknown:
         raise ValueError(

@@ -569,9 +569,7 @@ def _read_csv_table(splits: Splits, path: TextFile) -> pd.DataFrame:
     missing = [name for name in splits.class_names if name not in table.labels]
     if missing:
         raise ValueError(f"{path} has no row for classes {list_values(missing)}, which {splits.source} names; add them")
-    mine = table.select(splits.class_names)
-    frame = pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
-    return drop_identifiers(frame, path)
+    return drop_identifiers(tables.to_frame(table.select(splits.class_names)), path)
 
 
 def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:

@@ -140,7 +140,8 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
             raise ValueError("candidates is empty: name at least one class")
     table, source = model.signature_table_, "the fitted table" if given is None else "signatures"
     if given is not None:
-        table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
+        known, prepared = model.candidates_.tolist(), model.signature_table_.preparation
+        table = tables.read_table(given, candidates, model.attribute_names_, known, prepared)
         _inputs.check_sparse_signatures(model, table)
         _check_new_signatures(model, table)
         check_directions(model, table)

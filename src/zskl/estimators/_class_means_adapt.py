@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from zskl.signatures.table import SignatureTable, label_kind
 
 if TYPE_CHECKING:
     from zskl.estimators.class_means import ClassMeansClassifier
+    from zskl.estimators.committee import Committee
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ LEAST_SHARE = 1e-4  # of an equal share: a class that is ruled out can come back
 SAME_ROW = 1e-4  # by which a coordinate of an example that is removed may differ from the one that was added
 
 Rows = NDArray[np.float32]
+Teachable: TypeAlias = "ClassMeansClassifier | Committee"
 
 
 def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyArray:
@@ -169,7 +171,7 @@ def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable
     labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
     if first.labels.dtype.kind != "O":
         labels = tables.to_labels(labels.tolist(), "signatures")
-    return SignatureTable(labels, stack_rows(first.matrix, second.matrix), first.names)
+    return replace(first, labels=labels, matrix=stack_rows(first.matrix, second.matrix))
 
 
 def nearest_example_entry(practice: dict[str, Any] | None, count: float) -> dict[str, Any] | None:
@@ -233,6 +235,42 @@ def interpolate_calibration(
     # Temperatures are factors, so they are interpolated on a logarithmic scale.
     found = {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old if name in new}
     return constant, found
+
+
+def match_constant(before: NumPyArray, constant: float, after: NumPyArray) -> float:
+    """The constant that leaves as many rows to unseen classes as before, from gaps (n,) best seen − best unseen score.
+
+    What adapting adds to scores of unseen classes depends on the rows. How many rows are of either side does not.
+    """
+    count = int(np.count_nonzero(before <= constant))
+    edges = np.concatenate([[after.min() - 1e-6], np.sort(after), [after.max() + 1e-6]])
+    return float((edges[count] + edges[count + 1]) / 2)
+
+
+def score_gaps(scores: NumPyArray, seen: NDArray[np.bool_]) -> NumPyArray:
+    """(n,) the best score of a seen class minus that of an unseen one, of (n, c)."""
+    gaps: NumPyArray = scores[:, seen].max(axis=1) - scores[:, ~seen].max(axis=1)
+    return gaps
+
+
+def keep_answered_share(
+    before: Teachable, after: Teachable, X: Array, candidates: Any, factor: float = 1.0
+) -> float | None:
+    """The calibration of an adapted model's record; None where that of validation classes stays.
+
+    With it `interpolate_calibration`, by the same `factor`, gives the constant of `match_constant` for rows X.
+    """
+    record = after.adaptation_
+    assert record is not None  # `after` has adapted
+    assert after.untaught_ is not None
+    if record["candidates"] != "all" or before.temperatures_ is None or not record["share"]:
+        return None
+    labels = choose_adaptation_table(before, candidates)[0].classes
+    scorers = [_candidates.CandidateScorer(one, None, labels) for one in (before, after)]
+    first, last = (score_gaps(to_numpy(one.scores(X)).astype(np.float64), one.seen) for one in scorers)
+    start = float(after.untaught_["calibration"])
+    constant = match_constant(first, float(before.calibration_), last)
+    return float((start + (constant - start) / record["share"]) / factor)
 
 
 def direction_changes(rows: Array, now: Array, then: Array) -> Array:
@@ -336,7 +374,7 @@ class AdaptationResult:
         return float(np.mean(mass / (how.weight + mass)))
 
 
-def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
+def choose_adaptation_table(model: Teachable, candidates: Any) -> tuple[SignatureTable, str]:
     """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
     seen = set(model.seen_classes_.tolist())
     names: Any = candidates

@@ -45,6 +45,7 @@ class Training:
     counts: NumPyArray  # (C,) how many of them are its own
     sizes: NumPyArray  # (C,) training rows of each class, or the sum of their weights
     weights: NumPyArray | None = None  # (n,) > 0, float64; None: all rows count the same
+    own: bool = False  # row i of Y is the signature of row i of X alone
 
 
 def combine_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:

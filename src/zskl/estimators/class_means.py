@@ -1237,7 +1237,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         True
         """
         check_is_fitted(self)
-        return self._adapt(_inputs.check_features(self, X, dense_for=None), candidates, force, balance)
+        X, before = _inputs.check_features(self, X, dense_for=None), self._without_adaptation()
+        new = before._adapt(X, candidates, force, balance)
+        new._set_adapted_constant(teaching.keep_answered_share(before, new, X, candidates))
+        return new
 
     def _adapt(
         self,
@@ -1351,6 +1354,19 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if self.adaptation_ is None:
             return []
         return [KeptAdaptation(list(self.adapted_classes_), self.adapted_sums_, self.adaptation_)]
+
+    def _without_adaptation(self) -> Self:
+        if self.adaptation_ is None:
+            return self
+        new = self._copy_for_teaching()
+        new.adapted_classes_, new.adapted_sums_, new.adaptation_ = [], self.adapted_sums_[:0], None
+        new._use_validation()
+        return new
+
+    def _set_adapted_constant(self, constant: float | None) -> None:
+        if constant is not None and self.adaptation_ is not None:
+            self.adaptation_ = {**self.adaptation_, "calibration": constant}
+            self._use_validation()
 
     def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
         (one,) = kept

@@ -457,11 +457,16 @@ class Committee(ZeroShotClassifier):
         >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
         True
         """
-        means = self._teachable_or_refuse().items()
-        X = self._scale_rows(_inputs.check_features(self, X))
-        return self._replace_members(
-            {k: one._adapt(X, candidates, force, balance, self._other_models(k)) for k, one in means}
+        before = self._replace_members({k: one._without_adaptation() for k, one in self._teachable_or_refuse().items()})
+        means, X = before._teachable(), _inputs.check_features(self, X)
+        scaled = self._scale_rows(X)
+        new = before._replace_members(
+            {k: one._adapt(scaled, candidates, force, balance, before._other_models(k)) for k, one in means.items()}
         )
+        place, first = next(iter(new._teachable().items()))
+        first._set_adapted_constant(teaching.keep_answered_share(before, new, X, candidates, new._factors()[place]))
+        new._use_validation(place)
+        return new
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
         return [kept for one in self._teachable_or_refuse().values() for kept in one._kept_adaptation()]

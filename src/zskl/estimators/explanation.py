@@ -604,6 +604,9 @@ class Explanation:
     def _compared(self, m: int) -> str:
         """An attribute, with "no" or "less" before it where the explained class has less of it."""
         mine, theirs = self.values[m], self.values_against[m]
+        column, _, word = self.attributes[m].partition("=")
+        if column and word and self.by != CLASSES:  # a word of a column
+            return f"{column} {'not' if mine < theirs else '='} {word}"
         if self.by == CLASSES or not mine < theirs:
             return self.told(m)
         return f"no {self.told(m)}" if mine == 0 else f"less {self.told(m)}"

@@ -22,7 +22,8 @@ from zskl import scaling as scalings
 from zskl._arrays import PARTS, NumPyArray, SparseRows, is_sparse_rows
 from zskl._files import write_atomically
 from zskl.estimators._blocks import BlockScaling
-from zskl.signatures.table import SignatureTable
+from zskl.signatures.cells import Preparation
+from zskl.signatures.table import PREPARED, SignatureTable
 
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
@@ -83,6 +84,8 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     for name in ("preparation", "backbone", "encoder"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
+    if model.signature_table_.preparation is not None:
+        header[PREPARED] = model.signature_table_.preparation.text()
     if "encoder" in header:
         arrays[ENCODED] = np.asarray(model.encoded_examples_)
     return header, arrays
@@ -106,7 +109,10 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
     names = None if header["attribute_names"] is None else tuple(header["attribute_names"])
     if names is not None and len(names) != sizes["p"]:
         raise ValueError(f"{len(names)} attribute names for {sizes['p']} attributes")
-    table = SignatureTable(labels, matrix, names)
+    prepared = Preparation.from_text(header[PREPARED]) if PREPARED in header else None
+    if prepared is not None and prepared.features != names:
+        raise ValueError("what words of the class table became does not fit its columns")
+    table = SignatureTable(labels, matrix, names, prepared)
     if old:
         if (
             seen.tolist() != sorted(set(table.classes[: len(seen)].tolist()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import time
@@ -152,6 +153,7 @@ class Unit:
         """Choose where asked, through `engine`, fit on the trainval rows, evaluate both protocols: the record."""
         state = unit_seed(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
+        methods.set_blocks(estimator, data.blocks, data.signature_blocks)
         clock = Clock()
         model, calibrated, own, tuning = _fit_models(self, estimator, data, report, engine, clock)
         if not len(data.parts["test_seen"]):
@@ -262,8 +264,9 @@ def _fit_models(
     folds = _choose_folds(unit, data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
+    grids = methods.add_table_weights(unit.grids, estimator)
     search = selection.search(
-        *(estimator, X, y, table, unit.grids, folds, engine, report_search, unit.bounds),
+        *(estimator, X, y, table, grids, folds, engine, report_search, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -285,23 +288,51 @@ def _fit_models(
     clock.lap("fit")
     plain = next(iter(models.values()))
     calibrated = models.get("gzsl", plain) if unit.calibrate else None
-    return plain, calibrated, models.get(RAW), _describe_tuning(unit, search, choices)
+    return plain, calibrated, models.get(RAW), _describe_tuning(unit, grids, search, choices)
 
 
 def _fit_chosen(
     chosen: record.Tuning, estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, callback: Any
 ) -> dict[str, ZeroShotClassifier]:
     """By what each was chosen: one model for each setting, with the constant of its choice."""
+    free = estimator._free_settings(X)
+    groups: dict[str, list[dict[str, Any]]] = {}  # one run serves settings that differ in free ones alone
+    for _, choice in chosen.choices.items():
+        setting = dict(choice.setting)
+        group = groups.setdefault(repr(sorted((n, v) for n, v in setting.items() if n not in free)), [])
+        if setting not in group:
+            group.append(setting)
     fitted: dict[str, ZeroShotClassifier] = {}
-    models = {}
+    for group in groups.values():
+        fitted |= _fit_group(estimator, group, X, y, table, callback)
+    models: dict[str, ZeroShotClassifier] = {}
     for scoring, choice in chosen.choices.items():
-        place = repr(sorted(choice.setting.items()))
-        if place not in fitted:
-            model = clone(estimator).set_params(**choice.setting)
-            fitted[place] = model.fit(X, y, table, callback=callback)
+        model = fitted[repr(sorted(choice.setting.items()))]
+        if model not in models.values():
             model.calibration_ = float(choice.calibration or 0.0)
-        models[scoring] = fitted[place]
+        models[scoring] = model
     return models
+
+
+def _fit_group(
+    estimator: ZeroShotClassifier, settings: Sequence[dict[str, Any]], X: Any, y: Any, table: Any, callback: Any
+) -> dict[str, ZeroShotClassifier]:
+    keys = [repr(sorted(setting.items())) for setting in settings]
+    if len(settings) == 1:
+        return {keys[0]: clone(estimator).set_params(**settings[0]).fit(X, y, table, callback=callback)}
+    found: dict[str, ZeroShotClassifier] = {}
+
+    def visit(place: int, model: Any) -> None:
+        if isinstance(model, Exception):
+            raise model
+        model.__dict__.pop("_member", None)  # scores of the stack while it trains
+        found[keys[place]] = copy.deepcopy(model)  # what it has learned may go on changing
+
+    estimator._fit_together(settings, X, y, table, visit)
+    for model in found.values():
+        if hasattr(model, "projection_"):
+            model.projection_ = to_numpy(model.projection_)
+    return found
 
 
 def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
@@ -310,7 +341,9 @@ def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
     return None if drawn else selection.folds(data)
 
 
-def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
+def _describe_tuning(
+    unit: Unit, grids: Sequence[Mapping[str, Any]], search: Search, choices: Mapping[str, Choice]
+) -> record.Tuning:
     diverged = ((to_plain_json(search.settings[place]), step) for place, step in search.diverged.items())
     chosen = {
         scoring: record.Choice(
@@ -325,11 +358,11 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
         )
         for scoring, choice in choices.items()
     }
-    grids = [{name: tuple(values) for name, values in grid.items()} for grid in unit.grids]
+    tried = [{name: tuple(values) for name, values in grid.items()} for grid in grids]
     return record.Tuning(
         scoring=unit.scoring,
-        grid=grids[0],
-        also=tuple(grids[1:]) or None,
+        grid=tried[0],
+        also=tuple(tried[1:]) or None,
         folds=len(search.folds),
         bounds=unit.bounds or None,
         settings=len(search.settings),

@@ -242,14 +242,18 @@ BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
 LEADING = ("zero-shot", "calibrated H")  # the method of each family with the highest mean in one of these is shown
 
 
-def write_readme(results: Results, file: Path) -> None:
-    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods."""
+def write_readme(results: Results, file: Path, folder: Path | None = None) -> None:
+    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods.
+
+    The blind column comes first, if there is one in the `folder` of the records.
+    """
     try:
         before, rest = file.read_text("utf-8").split(BEGIN)
         after = rest.split(END)[1]
     except (ValueError, IndexError):
         raise ValueError(f"{file} has no place for results: expected a line {BEGIN} and, after it, {END}") from None
-    parts = []
+    blind = _blind_blocks(folder) if folder else []
+    parts = ["**Blind**\n", blocks_to_markdown(blind[1:])] if blind else []
     for problem in results.measured:
         table = main_table(results, problem, results.methods)
         ranked = [results.ranked(problem, mine, column) for mine in FAMILIES.values() for column in LEADING]
@@ -267,7 +271,7 @@ def write_readme(results: Results, file: Path) -> None:
 EARLIER = "statements_before.csv"  # tables/statements.csv of an earlier version, in the folder of the records
 ABLATION = "ablation.jsonl"  # written by benchmarks/printed_ablation.py
 STATEMENT = ("statement", "case", "holds")
-BLIND = "blind"  # the folder that benchmarks/blind_column.py writes
+BLIND = "blind/column.json"  # written by benchmarks/blind_column.py
 PAPER_PAGE = "paper-tables"
 PAPER_TITLE = "The paper's tables, printed and measured"
 PAPER_INTRODUCTION = (
@@ -311,7 +315,6 @@ def paper_page(
     blocks: list[Block] = [PAPER_INTRODUCTION, FAMILIES_SAID]
     for part, heading in (
         ("layout", ""),
-        ("incoherence", "Table 4. Incoherence"),
         ("gram", "Gram matrices"),
         ("sensitivity", "Figure 3, columns 1 to 3. Sensitivity"),
         ("convergence", "Figure 3, column 4. Convergence"),
@@ -320,10 +323,9 @@ def paper_page(
         blocks += [Heading(heading)] if heading and mine else []
         for output in mine:
             blocks += [] if heading else [Heading(output.title)]
-            if part in ("layout", "incoherence"):
-                blocks.append(output.table)
+            blocks += [output.table] if part == "layout" else []
             blocks += [Picture(name, output.title, drawing) for name, drawing in output.figures.items()]
-    blocks += [*_ablation_blocks(folder), *_claim_blocks(verdicts), Heading("In words")]
+    blocks += [*_blind_blocks(folder), *_ablation_blocks(folder), *_claim_blocks(verdicts), Heading("In words")]
     blocks.append(
         tuple(f"{statement}, {where}: {holds}" for statement, where, holds in stated if where in _names(results))
     )
@@ -378,6 +380,30 @@ def _ablation_blocks(folder: Path) -> list[Block]:
     return blocks
 
 
+def _blind_blocks(folder: Path) -> list[Block]:
+    """Figures of data that nobody had opened before code and grids were fixed."""
+    file = folder / BLIND
+    if not file.is_file():
+        return []
+    found = json.loads(file.read_text("utf-8"))
+    parts = ("mean", "low", "high", "best")
+    rows = [
+        Row(
+            {"method": row["method"]},
+            None,
+            {name: Figure(**{part: row[name][part] for part in parts}) for name in MAIN_FIGURES},
+        )
+        for row in found["rows"]
+    ]
+    said = (
+        f"{found['file']}: {found['what']} {found['samples']} rows of {found['features']} features, "
+        f"{found['attributes']} attributes; {found['unseen']} of {found['classes']} classes are unseen. Means over "
+        f"{len(found['splits'])} split(s). The file was opened once, after code and grids were fixed, so nothing was "
+        "designed with these figures in view."
+    )
+    return [Heading("A blind column"), said, Comparison(("method",), MAIN_FIGURES, tuple(rows))]
+
+
 def _text_table(rows: Sequence[Mapping[str, object]]) -> Comparison:
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     made = (Row({name: str(row.get(name, "")) for name in columns}, None, {}) for row in rows)
@@ -413,8 +439,8 @@ def _earlier_blocks(folder: Path, stated: Sequence[tuple[str, str, str]]) -> lis
     return [Heading("Which earlier statements change"), said, *([_text_table(rows)] if rows else [])]
 
 
-def blocks_to_markdown(title: str, blocks: Sequence[Block]) -> str:
-    parts = [f"# {title}\n"]
+def blocks_to_markdown(blocks: Sequence[Block]) -> str:
+    parts = []
     for block in blocks:
         match block:
             case Heading(text):
@@ -478,8 +504,7 @@ def write_paper(
 ) -> tuple[list[Path], list[Verdict]]:
     """Everything under `out`; page and figures also under `docs`, the leading methods also in the file `readme`."""
     made = [output for part in parts for output in MAKERS[part](results)]
-    if {"zsl", "gzsl"} & set(parts):
-        made += [*choice_tables(results), *layout_tables(results)]
+    made += [*(choice_tables(results) if {"zsl", "gzsl"} & set(parts) else ()), *layout_tables(results, parts)]
     verdicts = claims.judge_claims(results)
     rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
     contents = {
@@ -496,7 +521,7 @@ def write_paper(
             contents |= {f"figures/{name}.svg": figure.svg().encode(), f"figures/{name}.png": figure.png()}
     blocks, stated = paper_page(results, made, verdicts, out)
     contents["tables/statements.csv"] = to_csv_text(STATEMENT, stated).encode()
-    contents[f"{PAPER_PAGE}.md"] = blocks_to_markdown(PAPER_TITLE, blocks).encode()
+    contents[f"{PAPER_PAGE}.md"] = f"# {PAPER_TITLE}\n\n{blocks_to_markdown(blocks)}".encode()
     contents[f"{PAPER_PAGE}.html"] = blocks_to_html(PAPER_TITLE, blocks).encode()
     changed = compare_with_earlier(results, out)
     page = results_page(results, made, verdicts, changed, _extrapolation_section(out))
@@ -505,7 +530,7 @@ def write_paper(
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         _files.write_atomically(out / name, content)
     if readme is not None:
-        write_readme(results, readme)
+        write_readme(results, readme, out)
     if docs is not None:
         (docs / "figures").mkdir(parents=True, exist_ok=True)
         for name in contents:

@@ -43,6 +43,7 @@ LAST_DIGIT = 0.1  # of a printed H, which may have been cut off instead of round
 MISPRINT, BELOW = "†", "↓"
 NOT_OWN_NOTE = f"{NOT_OWN} Of the setting chosen for zero-shot accuracy: the records know no other."
 NORM = "‖WᵀW − I‖²"
+UNIT_COLUMNS = "Columns of W of unit length; mean ± standard deviation over seeds."
 PUBLISHED_COLUMN = f"published ({PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
@@ -167,8 +168,7 @@ def incoherence_tables(results: Results) -> list[Output]:
     )
     if not rows:
         return []
-    note = "Columns of W of unit length; mean ± standard deviation over seeds."
-    table = Comparison(("method",), tuple(columns), rows, (note,))
+    table = Comparison(("method",), tuple(columns), rows, (UNIT_COLUMNS,))
     return [Output("incoherence", "incoherence", f"{NORM} (Table 4 of the paper)", table)]
 
 
@@ -346,6 +346,7 @@ BETTER = "better than the best baseline"
 LAYOUTS = (  # table of the paper → title, its columns by ours, and which of these counts in its last column
     ("zsl", "Table 2. The standard protocol", {"zero-shot": ""}, "zero-shot"),
     ("gzsl", "Table 3. The generalised protocol", {"unseen": " ts", "seen": " tr", "H": " H"}, "H"),
+    ("incoherence", f"Table 4. Incoherence, {NORM}", {NORM: ""}, ""),
 )
 FEW_SEEDS = "§"
 
@@ -365,15 +366,12 @@ def choose_problems(results: Results) -> dict[str, Problem]:
     return found
 
 
-def layout_tables(results: Results) -> Iterator[Output]:
+def layout_tables(results: Results, parts: Sequence[str]) -> Iterator[Output]:
     problems = choose_problems(results)
-    if not problems:
-        return
-    for table, title, columns, counted in LAYOUTS:
-        found = {
-            dataset: _our_columns(results, problem, results.names(problem), tuple(columns))[0]
-            for dataset, problem in problems.items()
-        }
+    for table, title, columns, counted in LAYOUTS if problems else ():
+        found = {dataset: _layout_columns(results, problem, table, columns) for dataset, problem in problems.items()}
+        if table not in parts or not any(found.values()):
+            continue
         rows: list[Row] = []
         for family, members in FAMILIES.items():
             for name in (name for name in members if name in results.methods):
@@ -382,7 +380,7 @@ def layout_tables(results: Results) -> Iterator[Output]:
                 if theirs and all(row.labels["method"] != labels["method"] for row in rows):
                     rows.append(Row(labels | {"figures": PUBLISHED}, None, theirs))
                 ours = _layout_row(results, problems, found, name, columns)
-                if ours and name not in ALL_BASELINES:
+                if ours and counted and name not in ALL_BASELINES:
                     ours[BETTER] = _count_better({one: columns_[counted] for one, columns_ in found.items()}, name)
                 if ours:
                     seeds = [number for problem in problems.values() if (number := results.seeds(problem, name))]
@@ -390,7 +388,7 @@ def layout_tables(results: Results) -> Iterator[Output]:
         names = tuple(_layout_column(dataset, short) for dataset in DATASETS for short in columns.values())
         whole = Comparison(
             (FAMILY, "method", "figures"),
-            (*names, BETTER),
+            (*names, BETTER) if counted else names,
             tuple(rows),
             tuple(_layout_notes(problems, rows, table)),
             "–",
@@ -400,6 +398,14 @@ def layout_tables(results: Results) -> Iterator[Output]:
 
 def _layout_column(dataset: str, short: str) -> str:
     return f"{'aPY' if dataset == 'APY' else dataset}{short}"
+
+
+def _layout_columns(results: Results, problem: Problem, table: str, columns: Mapping[str, str]) -> Columns:
+    if table != "incoherence":
+        return _our_columns(results, problem, results.names(problem), tuple(columns))[0]
+    known = {name: results.incoherence(problem, name) for name in needed_methods((table,), results.methods)}
+    mine = {name: figure for name, figure in known.items() if figure is not None}
+    return {NORM: mine} if mine else {}
 
 
 def _layout_row(
@@ -417,19 +423,21 @@ def _layout_row(
             figure = ours.get(column, {}).get(method)
             if figure is not None:
                 mark = figure.mark + FEW_SEEDS * few
-                if column not in MAIN_FIGURES:
+                if column in ("unseen", "seen"):
                     figure = replace(figure, low=None, high=None, deviation=None)
                 row[_layout_column(dataset, short)] = replace(figure, mark=mark)
     return row
 
 
 def _published_row(table: str, method: str, columns: Mapping[str, str], counted: str) -> dict[str, Figure]:
-    row, ours, theirs = {}, {}, {}
+    row: dict[str, Figure] = {}
+    ours: dict[str, Figure] = {}
+    theirs: dict[str, float] = {}
     for dataset in DATASETS:
         figure = published_figure(table, method, dataset)
         if figure is None:
             continue
-        if table == "zsl":
+        if table != "gzsl":
             row[_layout_column(dataset, "")] = ours[dataset] = Figure(figure)
         else:
             printed = printed_harmonic(method, dataset)
@@ -437,12 +445,11 @@ def _published_row(table: str, method: str, columns: Mapping[str, str], counted:
             values = {"unseen": Figure(figure["unseen"]), "seen": Figure(figure["seen"]), "H": printed}
             row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
             ours[dataset] = printed
-        theirs[dataset] = max(
-            one.mean for name in BASELINES if (one := _published_counted(table, name, dataset)) is not None
-        )
-    if ours and method not in ALL_BASELINES:
-        better = sum(one.mean > theirs[dataset] for dataset, one in ours.items())
-        row[BETTER] = Figure(better, mark=f" of {len(ours)}", digits=0)
+        rivals = [one.mean for name in BASELINES if (one := _published_counted(table, name, dataset)) is not None]
+        theirs |= {dataset: max(rivals)} if rivals else {}
+    if theirs and method not in ALL_BASELINES:
+        better = sum(ours[dataset].mean > one for dataset, one in theirs.items())
+        row[BETTER] = Figure(better, mark=f" of {len(theirs)}", digits=0)
     return row
 
 
@@ -474,6 +481,8 @@ def _layout_notes(problems: Mapping[str, Problem], rows: Sequence[Row], table: s
         yield NOT_OWN_NOTE
     if table == "gzsl" and MISPRINT in marks:
         yield _misprint_note()
+    if table == "incoherence":
+        yield UNIT_COLUMNS
 
 
 def describe_features(problem: Problem) -> str:

@@ -30,6 +30,8 @@ from zskl.estimators._class_means_adapt import (
     RowsAtHand,
     TaughtScores,
     logits_of_rows,
+    match_constant,
+    score_gaps,
     sum_by_class,
 )
 from zskl.estimators.base import ZeroShotClassifier
@@ -402,11 +404,11 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     parts = trials if generalised else [trial.select_held_out() for trial in trials]
     parts = [replace(part, kept=part.kept[:: max(1, len(part.kept) // BATCH_KEPT_ROWS)]) for part in parts]
     thin = [thin_rows(trial, FEW_ROWS) for trial in trials]
-    plain = fit_calibration(
+    first_fit = fit_calibration(
         [(trial.scores(INDUCTIVE, trial.crowding), trial.own, trial.seen) for trial in thin], rough=True
     )
-    sharpness = 1 / plain["temperatures"]["mixed" if generalised else "unseen"]
-    shift = float(plain["calibration"]) if generalised else 0.0
+    sharpness = 1 / first_fit["temperatures"]["mixed" if generalised else "unseen"]
+    shift = float(first_fit["calibration"]) if generalised else 0.0
     first = AdaptationSettings(kappa=SHARPER * sharpness, shift=shift, crowding=trials[0].crowding)
     batches = [(fold, batch) for fold, part in enumerate(parts) for batch in _draw_batches(part, fold)]
     if not batches:
@@ -431,12 +433,13 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
                 sums[trial.new] = one.sums
             scored.append((trial.scores(how.weight, how.crowding, sums), trial.own, trial.seen))
         fitted = fit_calibration(scored, rough=True)
-        moved = [one.share(how, ~batch.seen) for (_, batch), one in zip(batches, found, strict=True)]
         share = float(np.mean([one.share(how, ~parts[fold].seen) for fold, one in last.items()]))
         gains = []
-        for (_, batch), one, old, mine in zip(turned, found, before, moved, strict=True):
-            constant = shift + min(1.0, mine / share) * (fitted["calibration"] - shift)
-            gains.append(measure(batch, batch.scores(how.weight, how.crowding, one.sums), constant) - old)
+        for (_, batch), one, old, plain in zip(turned, found, before, plain_scores, strict=True):
+            scores, constant = batch.scores(how.weight, how.crowding, one.sums), 0.0
+            if generalised:
+                constant = match_constant(score_gaps(plain, batch.seen), shift, score_gaps(scores, batch.seen))
+            gains.append(measure(batch, scores, constant) - old)
         tried = [[hand.rows, hand.present, hand.classes, float(gain)] for hand, gain in zip(hands, gains, strict=True)]
         figures = {"gain": float(np.mean(gains)), "spread": float(np.std(gains)), "least": float(min(gains))}
         most = max(hand.per_class for hand in hands)

@@ -50,7 +50,7 @@ def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
         setattr(named, name, [str(label) for label in getattr(model, name)])
     if hasattr(model, "members_"):
         named.members_ = [name_classes_by_text(member) for member in model.members_]
-    named.signature_table_ = SignatureTable(_convert_classes_to_text(table.labels), table.matrix, table.names)
+    named.signature_table_ = replace(table, labels=_convert_classes_to_text(table.labels))
     return named
 
 

@@ -90,7 +90,7 @@ WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[,;.:!?]")
 PUNCTUATION = frozenset(",;.:!?")
 MAX_GAP = 3  # words between a value and its part, or a negation and what it denies
 MIN_SIMILARITY = 0.75  # cosine of words that count as the same: "brow" is an eyebrow, a "songbird" not a hummingbird
-SEPARATORS = ("::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
+SEPARATORS = ("=", "::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
 MAX_RATIO = 1000.0  # to the largest value of the model's table: beyond that a description is a mistake, or an attack
 TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 

@@ -3,9 +3,10 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from zskl.signatures.sentences import sentence_vectors
+    from zskl.signatures.table import class_table
     from zskl.signatures.words import read_names, word_vectors
 else:
-    _HOMES = {"read_names": "words", "sentence_vectors": "sentences", "word_vectors": "words"}
+    _HOMES = {"class_table": "table", "read_names": "words", "sentence_vectors": "sentences", "word_vectors": "words"}
 
     def __getattr__(name):
         """Imported when first used: estimators need the tables, but no encoders of sentences."""
@@ -20,4 +21,4 @@ else:
         return sorted({*globals(), *__all__})
 
 
-__all__ = ["read_names", "sentence_vectors", "word_vectors"]
+__all__ = ["class_table", "read_names", "sentence_vectors", "word_vectors"]

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -25,16 +25,31 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_dense, to_numpy
-from zskl._validation import SHOWN, list_values, to_plain
+from zskl._validation import SHOWN, check_option, list_values, to_plain
+from zskl.signatures.cells import (
+    DATES,
+    Column,
+    Preparation,
+    advise_on_cell,
+    cell_text,
+    hint_decimal_comma,
+    is_date,
+    is_missing,
+    is_numeral,
+    parse_quantity,
+)
 
 CLASS_COLUMN = "class"
 FEWEST = 5  # rows: of fewer, whole numbers in order may well be an attribute
 EXACT = float(1 << 24)  # float32 holds all whole numbers below it
-SEPARATORS = ("::", ":", "_")  # between the parts of an attribute's name
-DATES = (
-    "put what matters of a date into columns of numbers, such as the month or the days since a first day, and drop the "
-    "date"
+SEPARATORS = ("=", "::", ":", "_")  # between the parts of an attribute's name
+SENTENCE = 4  # words, on average, from which a text is no category
+PREPARED = "zskl_preparation"  # where a data frame of numbers keeps what its columns were made from
+SENTENCES = (
+    "if sentences describe the classes, zskl.TextClassifier and ImageClassifier take them as they are, and "
+    "zskl.signatures.sentence_vectors(sentences, 'minilm') makes a table of vectors of them"
 )
+Place: TypeAlias = Callable[[int, str], str]  # a row and a column → how a message begins
 _NAMES = re.compile(
     r"#|(ids?|nr|no|idx|index|code|key|number|uid|uuid|guid|row)\.?|.+[_\-. ](id|nr|uuid)|class[_\-. ]code",
     re.IGNORECASE,
@@ -50,11 +65,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class SignatureTable:
-    """`labels` (rows,), one or several per class; `matrix` (rows, p) float64, may be sparse; `names` of its columns."""
+    """`labels` (rows,), one or several per class; `matrix` (rows, p) float64, may be sparse; `names` of its columns.
+
+    `preparation` says what the columns were made from, if any had words or gaps: new classes are read in the same way.
+    """
 
     labels: NDArray[np.generic]
     matrix: Any  # NDArray[np.float64] or SparseRows
     names: tuple[str, ...] | None
+    preparation: Preparation | None = None
 
     @property
     def classes(self) -> NDArray[np.generic]:
@@ -64,7 +83,7 @@ class SignatureTable:
     def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> SignatureTable:
         rows = rows_by_label(self.labels)
         order = [row for label in map(to_plain, classes) for row in rows[label]]
-        return SignatureTable(self.labels[order], self.matrix[order], self.names)
+        return replace(self, labels=self.labels[order], matrix=self.matrix[order])
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -86,12 +105,17 @@ def read_table(
     classes: Sequence[Any] | NDArray[np.generic] | None = None,
     names: Sequence[str] | None = None,
     known: Iterable[Any] | None = None,
+    preparation: Preparation | None = None,
 ) -> SignatureTable:
-    """A checked table; rows of an array are `classes`, `names` the columns to have, `known` decides spelling."""
+    """A checked table; rows of an array are `classes`, `names` the columns to have, `known` decides spelling.
+
+    Words become columns of 0 and 1: as a `preparation` says, or, of a table with any columns, as is learned from it.
+    """
+    learn = names is None
     if isinstance(signatures, SignatureTable):
         table = signatures
-    elif isinstance(signatures, Mapping):
-        table = _read_table_from_mapping(signatures)
+    elif isinstance(signatures, Mapping | pd.Series):
+        table = _read_table_from_mapping(signatures, preparation, learn)
     elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures) or issparse(signatures):
         table = _read_table_from_array(signatures, classes)
     elif is_sparse(signatures):
@@ -99,14 +123,14 @@ def read_table(
         columns = tuple(str(name) for name in signatures.columns)
         table = SignatureTable(labels, _to_matrix(signatures, "signatures"), columns)
     else:
-        table = _read_table_from_frame(signatures)
+        table = _read_table_from_frame(signatures, preparation, learn)
     if names is not None and table.names is not None:
         table = _reorder_columns(table, tuple(names))
     _check_finite_table(table.labels, table.matrix, table.names)
     if known is None:
         known = () if classes is None else map(to_plain, classes)
     spelled = unify_spelling(table.labels, known)
-    return table if spelled is table.labels else SignatureTable(spelled, table.matrix, table.names)
+    return table if spelled is table.labels else replace(table, labels=spelled)
 
 
 def read_table_once(signatures: Any) -> Any:
@@ -122,7 +146,7 @@ def with_integer_labels(table: SignatureTable) -> SignatureTable:
     changed = table.labels[labels != table.labels]
     if len(changed):
         raise ValueError(f"signatures has class labels such as {list_values(changed)}, but labels in y are integers")
-    return SignatureTable(labels, table.matrix, table.names)
+    return replace(table, labels=labels)
 
 
 def one_hot(classes: NDArray[np.generic]) -> SignatureTable:
@@ -178,7 +202,13 @@ def to_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.
     return unify_spelling(values, known)
 
 
-def _read_table_from_frame(frame: Any) -> SignatureTable:
+def _read_table_from_frame(
+    frame: Any,
+    preparation: Preparation | None = None,
+    learn: bool = True,
+    missing: str | None = None,
+    categories: str | None = "onehot",
+) -> SignatureTable:
     if isinstance(frame, pd.DataFrame):
         names = [str(name) for name in frame.columns]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -196,17 +226,33 @@ def _read_table_from_frame(frame: Any) -> SignatureTable:
             "a mapping from class to vector, or a 2-D array"
         ) from None
     text = [name for name, kind in table.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
-    labels, given_by = _class_labels(frame, table, text)
+    given, given_by = _class_labels(frame, table, text)
+    labels = to_labels(given, "the class index of signatures")
     attributes = [name for name in table.columns if name != given_by]
-    wrong = [name for name in text if name != given_by]
-    if wrong:
-        kinds = ", ".join(f"{name!r} is {table.schema[name]}" for name in wrong[:SHOWN])
-        raise ValueError(
-            f"attribute columns must be numbers, but {kinds}; convert them, as astype(float) does in pandas, or drop "
-            f"them, or name the one that gives the class {CLASS_COLUMN!r}"
-        )
-    matrix = table.select(nw.col(attributes).cast(nw.Float64)).to_numpy() if attributes else np.empty((0, 0))
-    return SignatureTable(to_labels(labels, "the class index of signatures"), matrix, tuple(attributes))
+    wordy = [name for name in attributes if name in text]
+    known = getattr(frame, "attrs", {}).get(PREPARED)
+    if known is not None and preparation is None:  # a frame that was made of words before
+        known = Preparation.from_text(known)
+        known = known if known.features == tuple(attributes) else None
+    prepared = preparation is not None and not (preparation.has_words and {*preparation.features} <= {*attributes})
+    if not prepared and (not learn or (not wordy and missing is None)):
+        if wordy:
+            kinds = ", ".join(f"{name!r} is {table.schema[name]}" for name in wordy[:SHOWN])
+            raise ValueError(
+                f"attribute columns must be numbers, as in the table of fit, but {kinds}; convert them, as "
+                f"astype(float) does in pandas, or drop them, or name the one that gives the class {CLASS_COLUMN!r}"
+            )
+        matrix = table.select(nw.col(attributes).cast(nw.Float64)).to_numpy() if attributes else np.empty((0, 0))
+        return SignatureTable(labels, matrix, tuple(attributes), known if isinstance(known, Preparation) else None)
+    cells = {name: table[name].to_list() for name in attributes}
+    for name, column in cells.items():
+        if any(isinstance(cell, date | time | timedelta) for cell in column):
+            raise ValueError(f"signatures holds dates in column {name!r}: expected numbers or words; {DATES}")
+
+    def place(row: int, name: str) -> str:
+        return f"signatures, class {to_plain(labels[row])!r}, column {name!r}"
+
+    return prepare_table(labels, cells, place, missing, categories, preparation if prepared else None)
 
 
 def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
@@ -216,7 +262,7 @@ def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
         return table[CLASS_COLUMN].to_list(), CLASS_COLUMN
     if len(text) == 1 and (not is_pandas or isinstance(frame.index, pd.RangeIndex)):
         return table[text[0]].to_list(), text[0]
-    if is_pandas:
+    if is_pandas and not (len(text) > 1 and isinstance(frame.index, pd.RangeIndex)):
         return frame.index.tolist(), None
     raise ValueError(
         f"the signatures table does not say which class each row describes: name one column {CLASS_COLUMN!r} "
@@ -224,9 +270,24 @@ def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
     )
 
 
-def _read_table_from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
-    if not mapping:
+def _read_table_from_mapping(
+    mapping: Mapping[Any, Any] | pd.Series[Any], preparation: Preparation | None = None, learn: bool = True
+) -> SignatureTable:
+    if not len(mapping):
         raise ValueError("signatures is an empty mapping: expected class → vector")
+    rows = [(label, one) for label, given in mapping.items() for one in (given if isinstance(given, list) else [given])]
+    texts = [(label, one) for label, one in rows if isinstance(one, str)]
+    if texts:
+        label, sentence = texts[0]
+        raise ValueError(
+            f"signatures describes class {to_plain(label)!r} by {sentence!r:.60}: expected numbers, or words with a "
+            f"name, such as {{'colour': 'red'}}; {SENTENCES}"
+        )
+    if all(isinstance(one, Mapping | pd.Series) for _, one in rows) and (
+        preparation is not None or any(isinstance(value, str) for _, one in rows for value in dict(one).values())
+    ):
+        frame = pd.DataFrame([dict(one) for _, one in rows], index=pd.Index([label for label, _ in rows], dtype=object))
+        return _read_table_from_frame(frame, preparation, learn)
     names: tuple[str, ...] | None = None
     labels, blocks = list[Any](), list[Any]()
     for label, given in mapping.items():
@@ -272,16 +333,203 @@ def _reorder_columns(table: SignatureTable, names: tuple[str, ...]) -> Signature
     assert table.names is not None
     if table.names == names:
         return table
-    mine, wanted = {name: place for place, name in enumerate(table.names)}, set(names)
-    missing = [name for name in names if name not in mine]
-    extra = [name for name in table.names if name not in wanted]
+    mine = {name: place for place, name in enumerate(table.names)}
+    _check_columns(mine, names, names)
+    return replace(table, matrix=table.matrix[:, [mine[name] for name in names]], names=names)
+
+
+def _check_columns(mine: Collection[str], wanted: Collection[str], allowed: Collection[str]) -> None:
+    missing = [name for name in wanted if name not in mine]
+    extra = [name for name in mine if name not in set(allowed)]
     if missing or extra:
         faults = [f"lacks {list_values(missing)}"] if missing else []
         faults += [f"has the unknown {list_values(extra)}"] if extra else []
-        expected = f"it must have the {len(names)} attribute columns of fit"
+        expected = f"it must have the {len(wanted)} attribute columns of fit"
         raise ValueError(f"the signatures table {' and '.join(faults)}: {expected}")
-    order = [mine[name] for name in names]
-    return SignatureTable(table.labels, table.matrix[:, order], names)
+
+
+# Tables as people keep them: words, gaps and units
+
+
+def class_table(table: Any, missing: str | None = None, categories: str | None = "onehot") -> pd.DataFrame:
+    """Turn a class table with words, gaps and units into numbers; `fit` does so by itself where there are no gaps.
+
+    A column of words becomes a column of 0 and 1 for each word, "12 cm" becomes 12, and yes and no become 1 and 0. A
+    column with another word for each of five classes or more describes nothing that they share, and is left out. The
+    table remembers all this, and so does a model that is fitted with it: new classes may be described in words too.
+
+    Parameters
+    ----------
+    table : data frame or mapping
+        A row, or several, per class: its index, or the column "class", names the class.
+    missing : {"mean", "drop"}, default=None
+        What to do with an empty cell: fill in the mean of its column (among words it is none of them), or leave the row
+        out. None refuses it.
+    categories : {"onehot"}, default="onehot"
+        What to do with a column of words. None refuses it.
+
+    Returns
+    -------
+    DataFrame
+        Numbers alone; index: the classes.
+
+    Examples
+    --------
+    >>> from zskl.signatures import class_table
+    >>> birds = {"owl": {"wing": "95 cm", "crest": "tufts"}, "wren": {"wing": "15 cm", "crest": None}}
+    >>> class_table(birds, missing="mean").T.to_dict("list")
+    {'owl': [95.0, 1.0], 'wren': [15.0, 0.0]}
+    """
+    check_preparation_options(missing, categories)
+    if isinstance(table, Mapping):
+        table = pd.DataFrame(list(table.values()), index=pd.Index(list(table), dtype=object))
+    return to_frame(_read_table_from_frame(table, missing=missing, categories=categories))
+
+
+def check_preparation_options(missing: str | None, categories: str | None) -> None:
+    if missing is not None:
+        check_option("missing", missing, ("mean", "drop"))
+    if categories is not None:
+        check_option("categories", categories, ("onehot",))
+
+
+def to_frame(table: SignatureTable) -> pd.DataFrame:
+    """The table as a data frame, which remembers what its columns were made from."""
+    names = table.names or [f"attribute {k}" for k in range(table.matrix.shape[1])]
+    frame = pd.DataFrame(to_dense(table.matrix), index=pd.Index(table.labels, name=CLASS_COLUMN), columns=list(names))
+    if table.preparation is not None:
+        frame.attrs[PREPARED] = table.preparation.text()
+    return frame
+
+
+def prepare_table(
+    labels: NDArray[np.generic],
+    columns: Mapping[str, Sequence[Any]],
+    place: Place,
+    missing: str | None,
+    categories: str | None,
+    preparation: Preparation | None = None,
+) -> SignatureTable:
+    """Cells of each column as numbers, as the `preparation` says, or, if there is none, as is learned from them."""
+    cells = {name: [cell_text(cell) for cell in column] for name, column in columns.items()}
+    if preparation is None:
+        if missing == "drop":
+            gaps = np.array([[is_missing(text) for text in column] for column in cells.values()]).any(axis=0)
+            lost = [
+                label for label in unique_in_order(labels[gaps]).tolist() if label not in set(labels[~gaps].tolist())
+            ]
+            if lost:
+                raise ValueError(
+                    f"each row of class {list_values(lost)} in the class table has an empty cell, so missing='drop' "
+                    "(--missing drop) would leave no description: fill them in, or use missing='mean' (--missing mean)"
+                )
+            kept = np.flatnonzero(~gaps).tolist()
+            labels, cells = labels[kept], {name: [column[row] for row in kept] for name, column in cells.items()}
+        learned = (_learn_column(name, texts, labels, place, missing, categories) for name, texts in cells.items())
+        preparation = Preparation(tuple(learned))
+    else:
+        needed = {column.name for column in preparation.columns if not column.left_out}
+        _check_columns(cells, needed, {*preparation.names})
+    if not preparation.features:
+        raise ValueError(
+            f"column {list_values(cells)} of the class table holds another text for each class, or none: expected "
+            f"numbers, or words that classes share; {SENTENCES}"
+        )
+    raw = np.full((len(labels), len(preparation.columns)), np.nan)
+    for k, column in enumerate(preparation.columns):
+        if not column.left_out:
+            raw[:, k] = _encode_column(column, cells[column.name], place)
+    return SignatureTable(labels, preparation.apply(raw), preparation.features, preparation)
+
+
+def _learn_column(
+    name: str,
+    texts: list[str],
+    labels: NDArray[np.generic],
+    place: Place,
+    missing: str | None,
+    categories: str | None,
+) -> Column:
+    read = [parse_quantity(text) for text in texts]
+    gaps = [row for row, text in enumerate(texts) if is_missing(text)]
+    words = [row for row, (value, _) in enumerate(read) if value is None]
+    units = list(dict.fromkeys(unit for _, unit in read if unit))
+    if gaps and not missing:
+        raise _cell_error(place(gaps[0], name), texts[gaps[0]])
+    if len(gaps) == len(texts):
+        return Column(name, None, ())
+    if not words:
+        if len(units) > 1:
+            row = next(row for row, (_, unit) in enumerate(read) if unit == units[1])
+            raise ValueError(
+                f"{place(row, name)}: found {texts[row]!r}, and {units[0]!r} before: expected one unit in a column; "
+                "write all its cells in the same one"
+            )
+        known = [value for value, _ in read if value is not None and value == value]
+        return Column(name, float(np.mean(known)) if missing else None, None, units[0] if units else "")
+    first = texts[words[0]]
+    mistaken = (
+        2 * len(words) < len(texts) - len(gaps) or is_date(first) or is_numeral(first) or hint_decimal_comma(first)
+    )
+    if categories is None or mistaken:
+        raise _cell_error(place(words[0], name), first)
+    owners: dict[str, set[Any]] = {}
+    spelled: dict[str, str] = {}
+    for text, label in zip(texts, labels.tolist(), strict=True):
+        if not is_missing(text):
+            owners.setdefault(_word_key(text), set()).add(label)
+            spelled.setdefault(_word_key(text), text)
+    several = len(set(labels.tolist())) >= FEWEST
+    sentences = sum(len(text.split()) for text in spelled.values()) >= SENTENCE * len(spelled)
+    if len(spelled) == len(set(labels.tolist())) and (several or sentences) and max(map(len, owners.values())) == 1:
+        return Column(name, None, ())
+    return Column(name, None, tuple(sorted(spelled.values())))
+
+
+def _encode_column(column: Column, texts: Sequence[str], place: Place) -> list[float]:
+    """Numbers, or places of words, NaN for none of them."""
+    if column.categories is not None:
+        places = {_word_key(word): float(k) for k, word in enumerate(column.categories)}
+        new = dict.fromkeys(text for text in texts if not is_missing(text) and _word_key(text) not in places)
+        if new:
+            warnings.warn(
+                f"column {column.name!r} of the class table holds {list_values(new)}, which no class of fit did: it "
+                f"counts as none of {list_values(column.categories)}",
+                SignatureWarning,
+                stacklevel=6,
+            )
+        return [places.get(_word_key(text), np.nan) for text in texts]
+    found = []
+    for row, text in enumerate(texts):
+        value, unit = parse_quantity(text)
+        if unit and unit != column.unit:
+            wanted = f"numbers in {column.unit!r}" if column.unit else "numbers without a unit"
+            raise ValueError(f"{place(row, column.name)}: found {text!r}, expected {wanted}, as in the table of fit")
+        if value is None or (value != value and column.fill is None):
+            raise _cell_error(place(row, column.name), text, fitted=True)
+        found.append(value)
+    return found
+
+
+def _word_key(text: str) -> str:
+    """Words that differ in case and spaces alone are one."""
+    return normalise_name(" ".join(text.split())).casefold()
+
+
+def _cell_error(where: str, cell: str, fitted: bool = False) -> ValueError:
+    advice = hint_decimal_comma(cell) or (advise_on_cell(cell) if is_date(cell) or is_numeral(cell) else "")
+    if fitted:
+        advice = advice or ", as in the table that the model was fitted with; fill it in, or correct it"
+    elif is_missing(cell):
+        advice = (
+            "; fill it in, or say missing='mean' (--missing mean), which takes the mean of the column, or "
+            "missing='drop' (--missing drop), which leaves such rows out; zskl.signatures.class_table does so in Python"
+        )
+    advice = advice or (
+        "; if the column holds words, categories='onehot' (--categories onehot) makes columns of 0 and 1 of them, if "
+        f"it names the classes, call it {CLASS_COLUMN!r}; else repair or drop it"
+    )
+    return ValueError(f"{where}: found {cell!r}, expected a finite number{advice}")
 
 
 class SignatureWarning(UserWarning):
@@ -307,6 +555,13 @@ def warn_about_signatures(table: SignatureTable, given: Any) -> None:
         f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what differs"
         for classes in find_equal_classes(table.labels, table.matrix)
     ]
+    made = None if PREPARED in getattr(given, "attrs", {}) else table.preparation
+    left_out = [] if made is None else [column.name for column in made.columns if column.left_out]
+    if left_out:
+        faults.append(
+            f"column {list_values(left_out)} of signatures was left out, because it holds another text for each class, "
+            f"or none; {SENTENCES}"
+        )
     if numbering:
         advice = "expected attributes that describe them; drop it, since no new class shares it"
         numbers = f"the attribute {list_values(numbering)} of signatures numbers or names the classes"

@@ -130,6 +130,28 @@ def square_rows(X: Tensor, U: Tensor, Z: Tensor, B: Tensor, Y: Tensor) -> Tensor
     return squares
 
 
+def make_fused_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Any:
+    """RMSprop by one kernel, as `solver.make_update` has it; None where there is none for these arrays."""
+    return update_by_kernel(W, V, smoothing, epsilon) if can_capture(W) and _has_tensor_cores(W) else None
+
+
+def update_by_kernel(W: Tensor, V: Tensor, smoothing: float, epsilon: float) -> Callable[..., None]:
+    from zskl.training import _triton_kernels
+
+    K, size, first = len(W), W[0].numel(), W.new_zeros(1).long()
+
+    def move(gradient: Tensor, squares: Tensor | None, rate: Any) -> None:
+        rates = (W.new_zeros((K, 1, 1)) + rate).reshape(-1)
+        G = gradient.contiguous()
+        _triton_kernels.descend[(-(-size // 1024), K)](
+            *(W, V, G, G if squares is None else squares.contiguous(), rates, first),
+            *(K, size, smoothing, 1 - smoothing, epsilon),
+            **{"OWN": squares is None, "BLOCK": 1024},
+        )
+
+    return move
+
+
 def _precision() -> str:
     """Of products on tensor cores: what the user told PyTorch counts here too."""
     import torch
@@ -217,7 +239,9 @@ class FusedStep:
         else:
             torch.bmm(X.T.expand(K, d, n), self.U, out=self.gradient)
         _triton_kernels.descend[(-(-d * p // 1024), K)](
-            *(W, self.V, self.gradient, tape.rates, tape.place, K, d * p, smoothing, 1 - smoothing, epsilon), BLOCK=1024
+            *(W, self.V, self.gradient, self.gradient, tape.rates, tape.place),
+            *(K, d * p, smoothing, 1 - smoothing, epsilon),
+            **{"OWN": True, "BLOCK": 1024},
         )
 
 

@@ -9,7 +9,7 @@ For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d,
               is made of: A + B in the place of S, and the rows of P by their sums of A
     narrow    a product with few rows, X W, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
     weigh     diag(b) Y, above U
-    descend   RMSprop, in one pass over W, V and the gradient
+    descend   RMSprop, in one pass over W, V, the gradient and, unless they are its own, the squares
 
 and of a step whose second moment is that of single rows, the one kernel
 
@@ -150,12 +150,15 @@ def weigh(Y, b, right, height, p, C, CB: tl.constexpr, PB: tl.constexpr):
 
 
 @triton.jit
-def descend(W, V, gradient, rates, place, K, size, smoothing, rest, epsilon, BLOCK: tl.constexpr):
+def descend(
+    W, V, gradient, squares, rates, place, K, size, smoothing, rest, epsilon, OWN: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
     k = tl.program_id(1).to(tl.int64)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     here, inside = k * size + at, at < size
     g = tl.load(gradient + here, mask=inside, other=0.0)
-    moment = tl.load(V + here, mask=inside, other=0.0) * smoothing + g * g * rest
+    square_of = g * g if OWN else tl.load(squares + here, mask=inside, other=0.0)
+    moment = tl.maximum(tl.load(V + here, mask=inside, other=0.0) * smoothing + square_of * rest, 0.0)
     step = tl.load(rates + tl.load(place) * K + k) * g / (tl.sqrt(moment) + epsilon)
     tl.store(V + here, moment, mask=inside)
     tl.store(W + here, tl.load(W + here, mask=inside, other=0.0) - step, mask=inside)

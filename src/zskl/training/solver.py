@@ -18,7 +18,7 @@ import numpy as np
 
 from zskl._arrays import Array, NumPyArray, contiguous_copy, convert_like, make_generator, namespace, to_numpy
 from zskl.training._cpu_step import WORTH_COMPILING, compiled_update, update_in_blocks
-from zskl.training._cuda import Replay, Tape, can_capture, make_tape, make_tape_step
+from zskl.training._cuda import Replay, Tape, can_capture, make_fused_update, make_tape, make_tape_step
 
 logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float, int], float]] = {  # of the step, `decay` and the steps of an epoch
@@ -255,7 +255,7 @@ def _largest_entries(W: Array) -> NumPyArray:
 def make_update(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
     """What moves W and V (K, d, p) by a gradient, which may be used up, G₂ or None for its square, and a rate."""
     if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
-        return _torch_update(W, V, smoothing, epsilon)
+        return make_fused_update(W, V, smoothing, epsilon) or _torch_update(W, V, smoothing, epsilon)
     walk = (compiled_update() if W[0].size >= WORTH_COMPILING else None) or update_in_blocks
     number = W.dtype.type
     constants = number(smoothing), number(1 - smoothing), number(epsilon)

@@ -11,10 +11,10 @@ import pandas as pd
 
 from zskl._validation import list_values
 from zskl.datasets.tables import arrays, parquet, text
-from zskl.datasets.tables.cells import TRUTH, hint_decimal_comma, is_number, parse_number
 from zskl.datasets.tables.features import check_feature_names, find_repeated_features, find_unnamed_columns
 from zskl.datasets.tables.source import Source
-from zskl.signatures.table import CLASS_COLUMN, find_identifiers, has_identifier_name
+from zskl.signatures.cells import TRUTH, Preparation, is_number, parse_number
+from zskl.signatures.table import CLASS_COLUMN, PREPARED, find_identifiers, has_identifier_name, prepare_table, to_frame
 
 MATRICES = ("signatures", "att", "attributes")
 CLASSES = ("classes", "class_names", "allclasses_names")
@@ -22,9 +22,17 @@ COLUMNS = ("attribute_names", "columns")
 
 
 def read_descriptions(
-    path: Source, label_column: str | None = None, keep: Collection[str] = (), known: Collection[str] | None = None
+    path: Source,
+    label_column: str | None = None,
+    keep: Collection[str] = (),
+    known: Collection[str] | None = None,
+    missing: str | None = None,
+    categories: str | None = None,
+    preparation: Preparation | None = None,
 ) -> pd.DataFrame:
     """(rows, p) float64 in the file's order, by class, as text, without columns that identify or only count classes."""
+    if preparation is not None:
+        known = {*(known or ()), *preparation.names}
     if path.suffix in arrays.SUFFIXES:
         return _read_arrays(path)
     if path.suffix in parquet.SUFFIXES:
@@ -43,21 +51,25 @@ def read_descriptions(
     check_feature_names(path, header, attributes)
     wordy = [name for name in attributes if _is_identifier(name, columns[name]) and name not in {*keep, *(known or ())}]
     attributes = [name for name in attributes if name not in wordy]
-    matrix = np.empty((len(where), len(attributes)))
-    for k, name in enumerate(attributes):
-        for row, cell in enumerate(columns[name]):
-            value = parse_number(str(cell))
-            if value is None or value != value:
-                raise ValueError(
-                    f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number"
-                    f"{hint_decimal_comma(cell)}; a class table holds numbers alone (--missing and --categories are "
-                    f"for features); if the column names the classes, call it {CLASS_COLUMN!r}"
-                )
-            matrix[row, k] = value
-    table = pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=attributes)
+    none = ValueError(f"{path} has no attribute column beside {key!r}: describe each class by numbers, or words")
+    if not attributes:
+        raise none
+    encoded = preparation is not None and preparation.has_words and set(preparation.features) <= set(attributes)
+    prepared = prepare_table(
+        np.array(classes, dtype=object),
+        {name: columns[name] for name in attributes},
+        lambda row, name: f"{path}, {unit} {where[row]}, column {name!r}",
+        missing,
+        categories,
+        None if encoded else preparation,
+    )
+    table, made = to_frame(prepared), prepared.preparation
+    wordy += [] if made is None else [one.name for one in made.columns if one.left_out and one.name in columns]
+    if preparation is None and made is not None and all(one.plain for one in made.columns):
+        table.attrs.clear()
     table = drop_identifiers(table, path, wordy, keep, known)
     if not table.shape[1]:
-        raise ValueError(f"{path} has no attribute column beside {key!r}: describe each class by numbers")
+        raise none
     return table
 
 
@@ -81,7 +93,11 @@ def drop_identifiers(
             "NAME)",
             stacklevel=2,
         )
-    return table.drop(columns=found)
+    table = table.drop(columns=found)
+    if found and PREPARED in table.attrs:
+        kept = Preparation.from_text(table.attrs[PREPARED]).leave_out(found)
+        table.attrs[PREPARED] = kept.text()
+    return table
 
 
 def _is_identifier(name: str, cells: Sequence[Any]) -> bool:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import SHOWN, list_values
-from zskl.datasets.tables.cells import DATES, advise_on_cell
 from zskl.datasets.tables.features import (
     Block,
     Cells,
@@ -32,6 +31,7 @@ from zskl.datasets.tables.features import (
     to_float32,
 )
 from zskl.datasets.tables.source import Source
+from zskl.signatures.cells import DATES, advise_on_cell
 
 SUFFIXES = (".parquet", ".pq")
 SLAB_VALUES = 1 << 26  # held together: 256 MB

@@ -1,83 +1,32 @@
 """How columns with holes and words become features: means in place of holes, a column of 0 and 1 for each category.
 
-All of it is learned from training rows and kept, so that new rows become features in the same way.
+All of it is learned from training rows and kept, as a `Preparation`.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl._validation import list_values
-from zskl.datasets.tables.cells import LARGEST, cell_error, is_date, is_missing, is_numeral, parse_numbers
 from zskl.datasets.tables.features import Block, Cells, FeatureFile, block_rows
+from zskl.signatures.cells import (
+    LARGEST,
+    Column,
+    Preparation,
+    cell_error,
+    is_date,
+    is_missing,
+    is_numeral,
+    parse_numbers,
+)
 from zskl.signatures.table import FEWEST, Numbering, has_identifier_name
 
 MOST_CATEGORIES = 1000
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of numbers, whose holes become `fill` (None: there may be none), or one of these `categories`."""
-
-    name: str
-    fill: float | None = None
-    categories: tuple[str, ...] | None = None
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        return (self.name,) if self.categories is None else tuple(f"{self.name}={word}" for word in self.categories)
-
-    def apply(self, raw: NDArray[np.float32], words: Sequence[str] | None = None) -> NDArray[np.float32]:
-        """(n,) → (n, features). A category is its place in `words`, by default in `categories`; others become zeros."""
-        if self.categories is not None:
-            at = {word: place for place, word in enumerate(words or self.categories)}
-            places = np.array([at[word] for word in self.categories], dtype=np.float32)
-            return np.equal(raw[:, None], places).astype(np.float32)
-        return raw[:, None] if self.fill is None else np.where(np.isnan(raw), np.float32(self.fill), raw)[:, None]
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """The columns that are read, in this order, and what becomes of each."""
-
-    columns: tuple[Column, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        return tuple(name for column in self.columns for name in column.features)
-
-    def apply(self, raw: NDArray[np.float32], words: Sequence[Sequence[str] | None] = ()) -> NDArray[np.float32]:
-        """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
-        words = words or [None] * len(self.columns)
-        return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
-
-    def text(self) -> str:
-        return json.dumps([asdict(column) for column in self.columns], ensure_ascii=False)
-
-    @classmethod
-    def from_text(cls, text: str) -> Preparation:
-        try:
-            columns = tuple(
-                Column(
-                    str(one["name"]),
-                    None if one["fill"] is None else float(one["fill"]),
-                    None if one["categories"] is None else tuple(map(str, one["categories"])),
-                )
-                for one in json.loads(text)
-            )
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"the preparation of features is damaged ({error!r}): make it again") from None
-        return cls(columns)
 
 
 def encode_cells(

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.cells import COMMAS, TRUTH, cell_error, is_number, parse_number, to_point
 from zskl.datasets.tables.features import (
     Block,
     Cells,
@@ -28,6 +27,7 @@ from zskl.datasets.tables.features import (
     choose_feature_columns,
 )
 from zskl.datasets.tables.source import Source
+from zskl.signatures.cells import COMMAS, TRUTH, cell_error, is_number, parse_number, to_point
 
 SUFFIXES = (".csv", ".tsv")
 _FRACTION = re.compile(r"[+-]?\d+,\d+")

@@ -1,10 +1,17 @@
-"""What the text in a cell says: a number, a truth value, a date, a word, or nothing; and what to do about the last."""
+"""What the text in a cell says: a number, a truth value, a date, a word, or nothing; and what becomes of it.
+
+A `Preparation` says how columns with holes and words become numbers. It is learned once and kept, so that new rows, or
+new classes, become numbers in the same way.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +19,10 @@ from numpy.typing import NDArray
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
 TRUTH = {"true": 1.0, "false": 0.0}
 LARGEST = float(np.finfo(np.float32).max)
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+YES_OR_NO = {"yes": 1.0, "no": 0.0}
+_UNITS = r"%|‰|°[CFcf]?|[€$£]|[kcdmµun]?[mglLsVWA][²³]?|k?Hz|ha|kt|lbs?|oz|in|ft|yd|mi|km/h|m/s|min|h|d|years?|yrs?"
+_QUANTITY = re.compile(rf"([+-]?[\d.]+(?:[eE][+-]?\d+)?)(?:\s*({_UNITS})|\s+([^\W\d]\S{{0,9}}))")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?(\s*[^\W\d_]{1,10}|\s*%)?")
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 _DATE = re.compile(
     rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{4}}|\d{{2}}))([T ]+{_CLOCK}.*)?|{_CLOCK}"
@@ -136,3 +146,105 @@ def cell_error(where: str, cell: str) -> ValueError:
     if is_number(cell) or (is_numeral(cell) and "e" in cell.lower()):  # 1e39, 1e400
         return ValueError(f"{where}: found {found}, which {TOO_LARGE}")
     return ValueError(f"{where}: found {found}, expected a finite number{advise_on_cell(cell)}")
+
+
+def parse_quantity(cell: str) -> tuple[float | None, str]:
+    """What `parse_number` finds, also in front of a unit, or in yes and no; and the unit.
+
+    >>> parse_quantity("12.5 cm"), parse_quantity("3"), parse_quantity("Yes"), parse_quantity("2nd")
+    ((12.5, 'cm'), (3.0, ''), (1.0, 'yes or no'), (None, ''))
+    """
+    value = parse_number(cell)
+    if value is None and cell.lower() in YES_OR_NO:
+        return YES_OR_NO[cell.lower()], "yes or no"
+    match = _QUANTITY.fullmatch(cell) if value is None else None
+    return (value, "") if match is None else (parse_number(match[1]), match[2] or match[3])
+
+
+def cell_text(value: Any) -> str:
+    """The text of a cell that may also hold a number, a truth value, or nothing; whole numbers without a point."""
+    if isinstance(value, str):
+        return value.strip()
+    if value is None or value != value or type(value).__name__ == "NAType":
+        return ""
+    return f"{value:.17g}" if isinstance(value, float | np.floating) else str(value)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers, whose holes become `fill` (None: there may be none), or one of these `categories`.
+
+    A column that is left out has no category at all. Numbers may have a `unit` behind them.
+    """
+
+    name: str
+    fill: float | None = None
+    categories: tuple[str, ...] | None = None
+    unit: str = ""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return (self.name,) if self.categories is None else tuple(f"{self.name}={word}" for word in self.categories)
+
+    @property
+    def left_out(self) -> bool:
+        return self.categories == ()
+
+    @property
+    def plain(self) -> bool:
+        return self.fill is None and self.categories is None and not self.unit
+
+    def apply(self, raw: NDArray[Any], words: Sequence[str] | None = None) -> NDArray[Any]:
+        """(n,) → (n, features). A category is its place in `words`, by default in `categories`; others become zeros."""
+        if self.categories is not None:
+            at = {word: place for place, word in enumerate(words or self.categories)}
+            places = np.array([at[word] for word in self.categories], dtype=raw.dtype)
+            found: NDArray[Any] = np.equal(raw[:, None], places).astype(raw.dtype)
+            return found
+        return raw[:, None] if self.fill is None else np.where(np.isnan(raw), raw.dtype.type(self.fill), raw)[:, None]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The columns that are read, in this order, and what becomes of each."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return tuple(name for column in self.columns for name in column.features)
+
+    def leave_out(self, names: Collection[str]) -> Preparation:
+        return Preparation(tuple(replace(one, categories=()) if one.name in names else one for one in self.columns))
+
+    @property
+    def has_words(self) -> bool:
+        return any(column.categories for column in self.columns)
+
+    def apply(self, raw: NDArray[Any], words: Sequence[Sequence[str] | None] = ()) -> NDArray[Any]:
+        """What `encode_cells` gives (n, columns) → features (n, d); `words` are the categories it got, if others."""
+        words = words or [None] * len(self.columns)
+        return np.hstack([column.apply(raw[:, k], words[k]) for k, column in enumerate(self.columns)])
+
+    def text(self) -> str:
+        return json.dumps([asdict(column) for column in self.columns], ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> Preparation:
+        try:
+            columns = tuple(
+                Column(
+                    str(one["name"]),
+                    None if one["fill"] is None else float(one["fill"]),
+                    None if one["categories"] is None else tuple(map(str, one["categories"])),
+                    str(one.get("unit", "")),  # earlier versions kept none
+                )
+                for one in json.loads(text)
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"the preparation of features is damaged ({error!r}): make it again") from None
+        return cls(columns)
