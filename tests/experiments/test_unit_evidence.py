@@ -155,7 +155,7 @@ def test_run_command_writes_results_after_examples(tmp_path):
     lines = [line.split()[:3] for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines].count(["teachable", "default"]) == 1
     assert lines.count(["+", "1", "example"]) == 1
-    assert lines.count(["+", "unlabelled", "rows"]) == 2
+    assert [line[2] for line in lines if line[:2] == ["+", "unlabelled"]] == ["unseen", "all"]
     (line,) = run_folder.read_log(tmp_path / "a.jsonl")
     assert (line["version"], line["taught"][0]["shots"], len(line["adapted"])) == (4, 1, 2)
     assert "unlabelled" in zskl("compare", str(tmp_path / "a.jsonl")).stdout
