@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blind_column
+import encode_texts
 import letters_choices
 import letters_page
 import performance
@@ -27,6 +28,16 @@ def test_the_page_of_letters_is_made_of_its_record():
     page = (HERE / "docs" / "letters.md").read_text("utf-8")
     record = json.loads(letters_choices.RECORD.read_text("utf-8"))
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
+
+
+def test_the_figures_of_the_encoder_are_those_of_its_record():
+    page = encode_texts.PAGE.read_text("utf-8")
+    record = json.loads((HERE / "benchmarks" / "results" / "encode_texts.json").read_text("utf-8"))["figures"]
+    assert page == encode_texts.put_into_page(page, record), "run: python benchmarks/encode_texts.py"
+    assert encode_texts.paragraph(record) in page
+    assert "**missed**" in encode_texts.paragraph({**record, "ratio": 1.31})
+    texts = encode_texts.collect_texts(40)
+    assert len(set(texts)) == 40
 
 
 def test_a_record_that_is_missing_is_said_to_be(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
@@ -14,6 +15,14 @@ LARGEST = 1e18  # value of a setting: its square and the inverse of the square a
 SHOWN = 5  # how many offenders an error names
 SHORT = 4  # letters, below which two words may differ in one and both be right: cat, bat
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
+
+
+def find_caller_level() -> int:
+    """The `stacklevel` by which a warning shows the line that called this package, not one of ours."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "zskl":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_positive(name: str, value: Any, zero_allowed: bool = False) -> float:

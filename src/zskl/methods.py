@@ -404,7 +404,7 @@ def methods_with(ability: str) -> list[str]:
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
-    """Read the model that `save` wrote.
+    """Read an estimator or a pipeline that `save` wrote. `zskl.load` also reads classifiers of texts and of pictures.
 
     Parameters
     ----------
@@ -418,19 +418,12 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     ZeroShotClassifier or ZeroShotPipeline
         The fitted model.
 
-    Raises
-    ------
-    ValueError
-        If the file is not a model file, is damaged, or needs a kernel that is not registered.
-
     Examples
     --------
-    >>> import tempfile, zskl
-    >>> data = zskl.datasets.make_synthetic()
-    >>> model = zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(f"{folder}/model.zskl")
-    ...     zskl.load(f"{folder}/model.zskl")
+    >>> import os, tempfile, zskl
+    >>> data, path = zskl.datasets.make_synthetic(), os.path.join(tempfile.mkdtemp(), "model.zskl")
+    >>> zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures).save(path)
+    >>> zskl.methods.load(path)
     ESZSL()
     """
     check_device(device)

@@ -173,6 +173,8 @@ def test_spreads_are_those_of_the_training_rows_in_any_block(monkeypatch):
     assert [note[:28] for note in late.notes[1:]] == ["74 of 80 rows repeat another"]
     even = datasets.check(dataset(X=lambda n: np.random.default_rng(0).random((n, 3)) * [1, 50, 3]))
     assert even.notes == ()
+    dead = datasets.check(dataset(X=lambda n: np.random.default_rng(0).random((n, 3)) * [1, 1e-33, 3]))
+    assert dead.notes == ()  # a column of MiniLM: rounding is not a unit
 
 
 def test_bundled_datasets():

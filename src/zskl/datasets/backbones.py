@@ -78,9 +78,10 @@ def load_backbone(name: str, device: str | None = None) -> Backbone:
         return _put_side_by_side(name, [load_backbone(one, device) for one in names])
     extra = extra_of(name)
     kind, _, rest = str(name).partition(":")
+    kind = kind.lower().replace("_", "-")
     if extra == "timm":
         return load_timm_model(rest, device)
-    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind.lower(), device)
+    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind, device)
 
 
 def split_names(name: str) -> list[str]:
@@ -121,10 +122,11 @@ def extra_of(name: str) -> str:
     if len(names) > 1:
         return ",".join(dict.fromkeys(map(extra_of, names)))
     kind, _, rest = str(name).partition(":")
-    if kind.lower() in SIZES and not rest:
+    kind = kind.lower().replace("_", "-")
+    if kind in SIZES and not rest:
         return "images"
-    if kind.lower() in ("timm", "onnx") and rest:
-        return kind.lower()
+    if kind in ("timm", "onnx") and rest:
+        return kind
     raise ValueError(f"backbone is {name!r}{suggest(name, SIZES)}: expected {', '.join(SIZES)}, timm:NAME or onnx:FILE")
 
 

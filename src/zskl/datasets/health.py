@@ -18,6 +18,7 @@ from zskl.signatures.table import find_equal_classes, find_identifiers
 SMALL = 5  # a class with fewer rows gets a note
 BLOCK_VALUES = 1 << 18  # features read together: 2 MB as float64
 BLOCKS = 16  # blocks, spread over the training rows, that tell the scales: a whole mapped file would fill the memory
+NOISE = 1e-13  # of the largest standard deviation: what varies less is rounding, as in a dead column of an encoder
 MANY = 0.01  # the share of rows above which equal rows are a fault
 CLASSES_LOOKED_AT, ROWS_OF_A_CLASS = 100, 20  # for features that give the label away
 UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # the largest allowed ratio of two standard deviations
@@ -384,6 +385,8 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
 
 def _uneven_note(what: str, names: NDArray[np.generic], spread: NDArray[np.generic], limit: float) -> Iterator[str]:
     """A note if some columns vary far more than others; `spread` are their standard deviations, above zero."""
+    varied = spread > NOISE * spread.max(initial=0.0)
+    names, spread = names[varied], spread[varied]
     if not len(spread) or spread.max() <= limit * spread.min():
         return
     wide, narrow = names[spread.argmax()], names[spread.argmin()]

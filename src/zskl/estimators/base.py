@@ -131,6 +131,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder_: dict[str, Any] | None  # of a model whose rows are texts or pictures: what encodes them, as JSON
     encoded_examples_: NumPyArray  # (m, d) some of its training rows as they were encoded
     _warned: bool  # that it has no descriptions
+    _calibration_advice = "fit it by selection.tune, or call selection.calibrate on it"
 
     # What a method may provide
 
@@ -665,7 +666,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _temperatures(self, seen: NumPyArray) -> NumPyArray:
         usual = 1.0 if len(self.seen_classes_) else COSINE_TEMPERATURE
-        return _candidates.get_temperatures(self.temperatures_, seen, usual, stacklevel=4)
+        return _candidates.get_temperatures(self, seen, usual)
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

@@ -210,8 +210,13 @@ def open_prepared(
     return replace(file, width=len(features), names=features, blocks=lambda: prepared_blocks(file, preparation))
 
 
-def encode_texts_of(head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]], width: int) -> Head:
-    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers."""
+def encode_texts_of(
+    head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]] | None, width: int
+) -> Head:
+    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers.
+
+    Without `encode` rows are empty, and texts are beside them.
+    """
 
     def open_encoded(wanted: Wanted) -> FeatureFile:
         file = head.open(Wanted(wanted.labels, [column], wanted.rows, loose=True))
@@ -225,7 +230,12 @@ def encode_texts_of(head: Head, column: str, encode: Callable[[list[str]], NDArr
                         f"{file.place(part.where[empty], column)}: found {part.columns[0][empty]!r}, expected a text; "
                         "leave the row out, or name another column"
                     )
-                yield Block(encode(texts), part.ids, part.labels, texts)
+                yield Block(
+                    np.empty((len(texts), 0), np.float32) if encode is None else encode(texts),
+                    part.ids,
+                    part.labels,
+                    texts,
+                )
 
         return replace(file, width=width, names=None, blocks=blocks)
 
