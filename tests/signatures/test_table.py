@@ -596,7 +596,7 @@ def test_gaps_are_filled_or_left_out_where_it_is_said():
 SENTENCES = {"owl": "a bird that hunts at night", "wren": "a small brown bird"}
 REFUSED = {
     "a dict of sentences": (SENTENCES, "describes class 'owl' by 'a bird that hunts.*TextClassifier.*sentence_vectors"),
-    "a series of them": (pd.Series(SENTENCES), "zskl.TextClassifier"),
+    "a series of them": (pd.Series(SENTENCES), "TextClassifier"),
     "a column of them": (
         pd.DataFrame({"class": [*SENTENCES], "about": [*SENTENCES.values()]}),
         "column 'about' of the class table holds another text.*sentence_vectors",

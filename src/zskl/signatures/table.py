@@ -46,8 +46,8 @@ SEPARATORS = ("=", "::", ":", "_")  # between the parts of an attribute's name
 SENTENCE = 4  # words, on average, from which a text is no category
 PREPARED = "zskl_preparation"  # where a data frame of numbers keeps what its columns were made from
 SENTENCES = (
-    "if sentences describe the classes, zskl.TextClassifier and ImageClassifier take them as they are, and "
-    "zskl.signatures.sentence_vectors(sentences, 'minilm') makes a table of vectors of them"
+    "if sentences describe the classes, zskl data words makes a table of vectors of them; in Python "
+    "TextClassifier and ImageClassifier take them as they are, and sentence_vectors(sentences, 'minilm') makes a table"
 )
 Place: TypeAlias = Callable[[int, str], str]  # a row and a column → how a message begins
 _NAMES = re.compile(
@@ -510,7 +510,7 @@ def _cell_error(where: str, cell: str, fitted: bool = False) -> ValueError:
     elif is_missing(cell):
         advice = (
             "; fill it in, or say missing='mean' (--missing mean), which takes the mean of the column, or "
-            "missing='drop' (--missing drop), which leaves such rows out; zskl.signatures.class_table does so in Python"
+            "missing='drop' (--missing drop), which leaves such rows out; in Python class_table does so"
         )
     advice = advice or (
         "; if the column holds words, categories='onehot' (--categories onehot) makes columns of 0 and 1 of them, if "
