@@ -15,6 +15,8 @@ import performance
 import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
+from zskl import methods
+from zskl.selection.grid_search import expand_grid
 
 HERE = Path(__file__).parents[1]
 
@@ -258,6 +260,16 @@ def test_the_blind_column_chooses_nothing_on_test_rows(tmp_path):
     assert one == two
     planted = write_problem(tmp_path / "planted.npz", noise_in=data.parts["trainval"])  # what is trained on matters
     assert blind_column.measure(planted, 0, "eszsl").tune.choices != one
+
+
+def test_each_line_of_the_blind_column_can_be_run():
+    """A value that a method does not know would only be seen when the file has been opened."""
+    for entry in blind_column.METHODS.values():
+        assert entry.unit.method in methods.METHODS
+        if entry.grid is not None:  # default grids have tests of their own
+            assert expand_grid(entry.grid, methods.build(entry.method))
+    with pytest.raises(ValueError, match="loss is 'struct'"):
+        expand_grid({"loss": ["struct"]}, methods.build("sync"))
 
 
 def test_a_file_without_its_arrays_or_with_a_split_is_read_so(tmp_path):

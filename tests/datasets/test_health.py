@@ -269,7 +269,7 @@ def test_further_doubts_are_notes():
     for sentence in (
         "classes 'heron' and 'herom' differ in one letter alone",
         "words 'grey' and 'gray' of attribute 'coat' differ in one letter",
-        "class 'c' has the same description 2 times: keep one",
+        "class 'c' has 2 descriptions, which differ in nothing",
         "class 'd' has 2 descriptions, which differ in 'fur', 'size', and most classes have one",
     ):
         assert any(note.startswith(sentence) for note in notes), notes

@@ -214,17 +214,8 @@ def make(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a dataset that is there.", rich_help_panel=_options.MORE)
     ] = False,
-    missing: Annotated[
-        Literal["mean", "drop"] | None,
-        typer.Option(help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row."),
-    ] = None,
-    categories: Annotated[
-        Literal["onehot"] | None,
-        typer.Option(
-            help="Columns of words, in features or class table: a column of 0 and 1 for each word.",
-            rich_help_panel=_options.MORE,
-        ),
-    ] = None,
+    missing: _options.Missing = None,
+    categories: _options.Categories = None,
     keep_column: Annotated[
         list[str] | None,
         typer.Option(

@@ -74,18 +74,8 @@ def fit(
             rich_help_panel=_options.FILES,
         ),
     ] = None,
-    missing: Annotated[
-        Literal["mean", "drop"] | None,
-        typer.Option(
-            help="With --labels: empty cells of the class table, as in zskl data make.", rich_help_panel=_options.FILES
-        ),
-    ] = None,
-    categories: Annotated[
-        Literal["onehot"] | None,
-        typer.Option(
-            help="With --labels: words in the class table, as in zskl data make.", rich_help_panel=_options.FILES
-        ),
-    ] = None,
+    missing: _options.Missing = None,
+    categories: _options.Categories = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
     workers: _options.Workers = None,

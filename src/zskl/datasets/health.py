@@ -182,15 +182,9 @@ def _doubt_descriptions(data: Dataset) -> Iterator[tuple[bool, str]]:
         return
     for label in several.tolist():
         rows = data.signatures.to_numpy()[index == label]
-        differ = (rows != rows[:1]).any(axis=0)
-        if differ.any():
-            yield (
-                False,
-                f"class {label!r} has {len(rows)} descriptions, which differ in {list_values(names[differ])}, and most "
-                "classes have one: keep the right one, unless the class comes in several kinds",
-            )
-        else:
-            yield False, f"class {label!r} has the same description {len(rows)} times: keep one"
+        differ = list_values(names[(rows != rows[:1]).any(axis=0)]) or "nothing"
+        told = f"class {label!r} has {len(rows)} descriptions, which differ in {differ}, and most classes have one"
+        yield False, f"{told}: keep the right one, unless the class comes in several kinds"
 
 
 def _doubt_rows(data: Dataset) -> Iterator[tuple[bool, str]]:
@@ -200,11 +194,8 @@ def _doubt_rows(data: Dataset) -> Iterator[tuple[bool, str]]:
         return
     repeated = sum(len(rows) - 1 for rows in groups)
     if 2 * repeated > len(data.X):
-        yield (
-            False,
-            f"{repeated} of {len(data.X)} rows repeat another one: features have few different values, or a file holds "
-            "its rows several times",
-        )
+        why = "features have few different values, or a file holds its rows several times"
+        yield False, f"{repeated} of {len(data.X)} rows repeat another one: {why}"
         return
     part = np.zeros(len(data.X), dtype=np.int64)
     part[data.parts["trainval"]] = 1
@@ -213,19 +204,15 @@ def _doubt_rows(data: Dataset) -> Iterator[tuple[bool, str]]:
     if two:
         count, first = sum(map(len, two)), two[0][:SHOWN].tolist()
         labels = list_values(dict.fromkeys(data.y[two[0]].tolist()))
-        yield (
-            count > MANY * len(data.X),
-            f"rows with more than one label: {count}, such as rows {list_values(first)} (counted from 0) of classes "
-            f"{labels}; one of the labels is wrong: correct or leave out such rows",
-        )
+        told = f"rows with more than one label: {count}, such as rows {list_values(first)} (counted from 0) of classes"
+        advice = "one of the labels is wrong: correct or leave out such rows"
+        yield count > MANY * len(data.X), f"{told} {labels}; {advice}"
     tested = [int((part[rows] == 2).sum()) for rows in groups if (part[rows] == 1).any()]
     if sum(tested):
         shared = next(rows for rows in groups if set(part[rows].tolist()) >= {1, 2})
-        yield (
-            sum(tested) > MANY * int((part == 2).sum()),
-            f"test rows that are training rows, too: {sum(tested)}, such as rows {list_values(shared[:SHOWN])} "
-            "(counted from 0); results on them are too good: leave one of each out",
-        )
+        told = f"test rows that are training rows, too: {sum(tested)}, such as rows {list_values(shared[:SHOWN])}"
+        advice = "results on them are too good: leave one of each out"
+        yield sum(tested) > MANY * int((part == 2).sum()), f"{told} (counted from 0); {advice}"
 
 
 def _find_equal_rows(data: Dataset) -> list[NDArray[np.int64]]:
@@ -259,18 +246,12 @@ def _doubt_features(data: Dataset) -> Iterator[tuple[bool, str]]:
     told = {name: _tells_label(np.asarray(data.X[:, [*columns[name]]]), data.codes) for name in likely}
     same = [name for name, (label, value) in told.items() if label]
     if same:
-        yield (
-            True,
-            f"feature {list_values(same)} gives the label away, since each of its values is of one class alone: leave "
-            "it out, or results mean nothing",
-        )
+        why = "since each of its values is of one class alone: leave it out, or results mean nothing"
+        yield True, f"feature {list_values(same)} gives the label away, {why}"
     constant = [name for name, (label, value) in told.items() if value and not label]
     if constant:
-        yield (
-            False,
-            f"feature {list_values(constant)} has the same value in all rows of a class: if it describes the class and "
-            "not the row, leave it out of the features",
-        )
+        why = "if it describes the class and not the row, leave it out of the features"
+        yield False, f"feature {list_values(constant)} has the same value in all rows of a class: {why}"
 
 
 def _group_words(names: Iterable[Any]) -> dict[Any, list[int]]:

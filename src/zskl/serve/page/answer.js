@@ -2,6 +2,7 @@
 import { bestClasses } from "./best_classes.js";
 import { fullName } from "./controls.js";
 import { areDegrees, levelOf } from "./levels.js";
+import { wordsWhy } from "./text_bar.js";
 import { badge, balanceBar, classSelect, el, field, human, link, named, number, picture, signs, thing, whyTable } from "./elements.js";
 
 const value = (attribute, number_) =>
@@ -167,15 +168,17 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
         similar(found),
         byFeatures(found),
       ]
-    : [
-        el(
-          "p",
-          { class: "quiet" },
-          model.explains
-            ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
-            : "This model cannot say which attributes decided.",
-        ),
-      ];
+    : prediction.words
+      ? wordsWhy(prediction.words, named)
+      : [
+          el(
+            "p",
+            { class: "quiet" },
+            model.explains
+              ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
+              : "This model cannot say which attributes decided.",
+          ),
+        ];
   const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
   return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), why, el("p", {}, about)];
 }
