@@ -94,12 +94,7 @@ class GFZSL(WeightedClassifier):
         },
         {"signature_scaling": ("center-l2",), "prior_rows": (300.0,)},
     )
-    BOUNDS: ClassVar = {
-        "sigma": (0.1, 30.0),
-        "lam": (1e-4, 1e3),
-        "variance_lam": (1e-3, 1e5),
-        "prior_rows": (0.1, 1e6),
-    }
+    BOUNDS: ClassVar = {"sigma": (0.1, 30.0), "lam": (1e-4, 1e3), "variance_lam": (1e-3, 1e5), "prior_rows": (0.1, 1e6)}
     LEARNED: ClassVar = {
         "center_": ("d",),
         "deviations_": ("d",),

@@ -76,8 +76,7 @@ class SynC(SharedFitClassifier):
 
     References
     ----------
-    .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR
-       2016.
+    .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016.
     """
 
     kind: ClassVar[str] = "sync"

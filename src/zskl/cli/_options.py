@@ -48,8 +48,7 @@ UnchangedModel: TypeAlias = Annotated[Path, typer.Argument(help="A model file; t
 ModelOut: TypeAlias = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")]
 EngineOption: TypeAlias = Annotated[
-    EngineName | None,
-    typer.Option(help="Processes of this machine (loky) or a Dask cluster.", rich_help_panel=MACHINE),
+    EngineName | None, typer.Option(help="Processes of this machine (loky) or a Dask cluster.", rich_help_panel=MACHINE)
 ]
 Address: TypeAlias = Annotated[
     str | None, typer.Option(help="The address of the Dask scheduler.", rich_help_panel=MACHINE)

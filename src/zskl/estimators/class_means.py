@@ -44,14 +44,7 @@ from zskl.estimators._class_means_adapt import (
     Rows,
     RowsAtHand,
 )
-from zskl.estimators._class_means_fit import (
-    Evidence,
-    FitCache,
-    Floats,
-    LeftOutClasses,
-    SignatureKernel,
-    Sums,
-)
+from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, LeftOutClasses, SignatureKernel, Sums
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
@@ -83,8 +76,7 @@ def has_no_rows(X: Any, y: Any) -> bool:
 
 
 class ClassMeansClassifier(ZeroShotClassifier):
-    """
-    Class means: a class is a direction in feature space; its description and its rows are evidence about it.
+    """Class means: a class is a direction in feature space; its description and its rows are evidence about it.
 
     Features are whitened by the scatter within classes. A Gaussian process predicts the direction of a class from its
     signature. Training rows, examples (`add_examples`) and unlabelled rows (`adapt`) move it. Everything is in closed
@@ -316,8 +308,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         class_weight: Any = None,
         callback: Any = None,
     ) -> Self:
-        """
-        Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
+        """Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
 
         Parameters
         ----------
@@ -418,8 +409,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def partial_fit(
         self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """
-        Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
+        """Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
 
         The model is worked out from the sums of all pieces when you first use it. What it learned from examples and
         unlabelled rows is dropped, and so is its calibration, as by `fit`.
@@ -478,8 +468,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self
 
     def sums(self, X: Array, y: Any, sample_weight: Any = None) -> Sums:
-        """
-        Add up a piece of the training rows, elsewhere if you like: what workers send back, to be merged by `+`.
+        """Add up a piece of the training rows, elsewhere if you like: what workers send back, to be merged by `+`.
 
         Parameters
         ----------
@@ -561,8 +550,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scaling.choose_scaling(self.feature_scaling, X, "feature_scaling", alone=True)
 
     def fit_sums(self, sums: Sums, signatures: Any = None) -> Self:
-        """
-        Fit from sums of the training rows, such as those that workers have computed.
+        """Fit from sums of the training rows, such as those that workers have computed.
 
         Parameters
         ----------
@@ -1058,8 +1046,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scoring.make_nameless_scorer(self, Y, UNTAUGHT_WEIGHT)
 
     def ranking_map(self) -> scoring.DirectionMap:
-        """
-        Map samples and classes so that inner products are scores: any dot-product index can search them.
+        """Map samples and classes so that inner products are scores: any dot-product index can search them.
 
         Returns
         -------
@@ -1095,8 +1082,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def add_examples(
         self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
-        """
-        Give a new model that has also learned from labelled rows. This one stays as it is.
+        """Give a new model that has also learned from labelled rows. This one stays as it is.
 
         The classes may be seen, unseen or new, with or without a description. New ones join `classes_`;
         `seen_classes_` stays what `fit` saw.
@@ -1145,8 +1131,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return new
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """
-        Give a new model without some of the examples. This one stays as it is.
+        """Give a new model without some of the examples. This one stays as it is.
 
         Parameters
         ----------
@@ -1198,8 +1183,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def adapt(
         self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
-        """
-        Give a new model that has also learned from unlabelled rows. This one stays as it is.
+        """Give a new model that has also learned from unlabelled rows. This one stays as it is.
 
         Each row counts for a class as far as the model believes that it is of that class. How much, and whether this
         helps at all, is what `zskl.selection` found on validation classes (`practice_`).

@@ -49,8 +49,7 @@ def default_temperature(member: ZeroShotClassifier) -> float:
 
 
 class Committee(ZeroShotClassifier):
-    """
-    A committee: several zero-shot classifiers whose logits are added.
+    """A committee: several zero-shot classifiers whose logits are added.
 
     The score is::
 
@@ -138,8 +137,7 @@ class Committee(ZeroShotClassifier):
         return Bunch(**dict(self._member_pairs()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """
-        Get the settings.
+        """Get the settings.
 
         Parameters
         ----------
@@ -165,8 +163,7 @@ class Committee(ZeroShotClassifier):
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """
-        Change settings.
+        """Change settings.
 
         Parameters
         ----------
@@ -270,8 +267,7 @@ class Committee(ZeroShotClassifier):
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """
-        Fit every member on the same rows, classes and signatures.
+        """Fit every member on the same rows, classes and signatures.
 
         Parameters
         ----------
@@ -353,8 +349,7 @@ class Committee(ZeroShotClassifier):
     def add_examples(
         self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
-        """
-        Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
+        """Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
 
         Parameters
         ----------
@@ -391,8 +386,7 @@ class Committee(ZeroShotClassifier):
         )
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """
-        Give a new committee without some of the examples. This one stays as it is.
+        """Give a new committee without some of the examples. This one stays as it is.
 
         Parameters
         ----------
@@ -421,8 +415,7 @@ class Committee(ZeroShotClassifier):
     def adapt(
         self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
-        """
-        Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
+        """Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
 
         Each row counts for a class as far as the whole committee believes that it is of that class.
 

@@ -65,8 +65,7 @@ class History:
 
 
 class ZeroShotKernelClassifier(ZeroShotClassifier):
-    """
-    Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
+    """Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
 
     Scores are k(‖Wᵀx − y‖²) + k(‖x − Wy‖²) for a radial kernel (the second term only with `incoherence`), and k(xᵀWy)
     for the polynomial one. W minimises the objective of `docs/math.md` by mini-batch RMSprop.
@@ -221,8 +220,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         monitor_every: int = 100,
         row_signatures: Any = None,
     ) -> Self:
-        """
-        Learn the projection from rows, their classes and the signatures of the classes.
+        """Learn the projection from rows, their classes and the signatures of the classes.
 
         Parameters
         ----------
@@ -279,8 +277,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         landmarks: int | None = None,
         random_state: int = 0,
     ) -> search_vectors.FeatureMap:
-        """
-        Map samples and classes so that inner products approximate scores.
+        """Map samples and classes so that inner products approximate scores.
 
         Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
         as candidates, all candidates are landmarks, and their scores are exact.
@@ -317,8 +314,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return search_vectors.make_feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
 
     def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
-        """
-        Map samples and classes so that inner products order classes as the scores do, if not in their size.
+        """Map samples and classes so that inner products order classes as the scores do, if not in their size.
 
         The order is exact with `incoherence=False`, else to first order.
 
