@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 Labels: TypeAlias = Sequence[Any] | NumPyArray
 GridPart: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values are tried
 DefaultGrid: TypeAlias = GridPart | tuple[GridPart, ...]
+Visit: TypeAlias = Callable[[int, Any], object]  # is handed a place, and the model or the `DivergenceError` there
 STANDARDIZED = "standardize-l2"  # for columns in different units
 SIGNATURE_MEANS = ("seen", "all")
 COSINE_TEMPERATURE = 0.05  # of a model without training rows, until somebody fits one
@@ -214,12 +215,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 

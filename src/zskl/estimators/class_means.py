@@ -47,13 +47,12 @@ from zskl.estimators._class_means_adapt import (
 from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, LeftOutClasses, SignatureKernel, Sums
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
-from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
+from zskl.estimators.base import SIGNATURE_MEANS, Labels, Visit, ZeroShotClassifier
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.strength import find_weak_descriptions
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import ScaledRows, StreamedRows
-from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
 
@@ -1478,12 +1477,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return settings
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         # Quicker than clones, and nobody else has `self`.
         models = [copy.copy(self) for _ in settings]
