@@ -30,7 +30,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n au
 
 run: $(READY)
 	@$(BIN)/zskl run letters --method class-means --method eszsl --method gaussian-softmax --method gaussian-ort \
-		--tune --defaults gaussian-softmax --defaults gaussian-ort --calibrate --shots 1 --shots 5 --unlabelled all \
+		--tune --defaults gaussian-softmax --calibrate --shots 1 --shots 5 --unlabelled all \
 		--out runs/letters
 	@$(BIN)/zskl report runs/letters -o runs/letters/report.html --title "Letters without a training example"
 

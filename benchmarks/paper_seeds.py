@@ -34,6 +34,8 @@ from zskl.paper.evaluation import make_unit
 from zskl.selection import tuning
 from zskl.training import _cuda
 
+HOPELESS = 3  # failures without a success after which the rest is left
+
 
 @dataclass(frozen=True)
 class Task:
@@ -136,6 +138,7 @@ def run_tasks(
     workers = [start(number < lanes) for number in range(lanes + cores)]
     running: dict[Any, tuple[Task, float]] = {}
     again: set[str] = set()
+    failures = 0
     while time.monotonic() < stop:
         for pipe, on_device in workers:
             if pipe not in running and (task := progress.next(on_device)) is not None:
@@ -161,9 +164,12 @@ def run_tasks(
                 processes.pop(pipe).terminate()
                 continue
             progress.finish(task, record)
+            failures += record is None
             if record is not None:
                 keep(task, record)
                 ended += 1
+        if failures >= HOPELESS and not ended:  # something is missing here: time on this machine is dear
+            break
     left = len(progress.left) + len(running)
     print(f"{ended} units ended, {left} are left", file=sys.stderr)
     for process in processes.values():

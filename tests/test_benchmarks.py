@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import blind_column
+import encode_texts
 import letters_choices
 import letters_page
 import performance
 import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
+from zskl import methods
+from zskl.selection.grid_search import expand_grid
 
 HERE = Path(__file__).parents[1]
 
@@ -27,6 +30,16 @@ def test_the_page_of_letters_is_made_of_its_record():
     page = (HERE / "docs" / "letters.md").read_text("utf-8")
     record = json.loads(letters_choices.RECORD.read_text("utf-8"))
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
+
+
+def test_the_figures_of_the_encoder_are_those_of_its_record():
+    page = encode_texts.PAGE.read_text("utf-8")
+    record = json.loads((HERE / "benchmarks" / "results" / "encode_texts.json").read_text("utf-8"))["figures"]
+    assert page == encode_texts.put_into_page(page, record), "run: python benchmarks/encode_texts.py"
+    assert encode_texts.paragraph(record) in page
+    assert "**missed**" in encode_texts.paragraph({**record, "ratio": 1.31})
+    texts = encode_texts.collect_texts(40)
+    assert len(set(texts)) == 40
 
 
 def test_a_record_that_is_missing_is_said_to_be(tmp_path):
@@ -247,6 +260,16 @@ def test_the_blind_column_chooses_nothing_on_test_rows(tmp_path):
     assert one == two
     planted = write_problem(tmp_path / "planted.npz", noise_in=data.parts["trainval"])  # what is trained on matters
     assert blind_column.measure(planted, 0, "eszsl").tune.choices != one
+
+
+def test_each_line_of_the_blind_column_can_be_run():
+    """A value that a method does not know would only be seen when the file has been opened."""
+    for entry in blind_column.METHODS.values():
+        assert entry.unit.method in methods.METHODS
+        if entry.grid is not None:  # default grids have tests of their own
+            assert expand_grid(entry.grid, methods.build(entry.method))
+    with pytest.raises(ValueError, match="loss is 'struct'"):
+        expand_grid({"loss": ["struct"]}, methods.build("sync"))
 
 
 def test_a_file_without_its_arrays_or_with_a_split_is_read_so(tmp_path):

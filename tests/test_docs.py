@@ -43,7 +43,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
     if page.name == "tutorial.md":  # its figures are those of the whole grids
         monkeypatch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
-    if page.name == "README.md":
+    if page.name in ("README.md", "texts-and-pictures.md"):
         open_doors(tmp_path, monkeypatch)
     with shortened(tmp_path / "cache") if page.name in SEARCHES else nullcontext():
         execute(page.read_text(encoding="utf-8"), page.name)

@@ -424,6 +424,7 @@ FORMULAS = {
     "new axes": lambda x: xp(x).sum(x, axis=1)[:, None] + xp(x).sum(x, axis=1)[..., None] * x[..., :],
     "columns": lambda x: x[..., COLUMNS] + xp(x).take(x, COLUMNS, axis=1) + x[:, COLUMNS],
     "ranges": lambda x: x[:, -2:][:, :1] + x[:, 1:3],
+    "side by side": lambda x: xp(x).concat([2 * x[:, :1], x, x[:, 1:]], axis=-1),
     "sort": lambda x: xp(x).sort(x, axis=1),
     "largest": lambda x: xp(x).sum(largest_entries(x.T, 2), axis=0)[:, None] * x,
     "like": lambda x: xp(x).ones_like(x) - xp(x).zeros_like(x) * x + convert_like(WIDE.T, x),

@@ -20,6 +20,7 @@ MODELS = {
     "one term": lambda toy: toy.model("gaussian", sigma=0.8, incoherence=False, signature_scaling="none"),
     "polynomial": lambda toy: toy.model("polynomial", degree=3, bias=0.5),
     "class means": lambda toy: ClassMeansClassifier(),
+    "blocks": lambda toy: ClassMeansClassifier(blocks=[4, 2], signature_blocks=[1, 3]),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -84,7 +85,7 @@ def test_the_ten_best_rows_of_a_class(toy, tmp_path, kind, name):
     model, path = fitted(toy, name), tmp_path / "rows.index"
     names = [f"row {k}" for k in range(len(toy.X))]
     export.to_index(model, path, kind, X=toy.X, names=names)
-    maps = model.ranking_map() if name == "class means" else model.ranking_map(rows=True)
+    maps = model.ranking_map() if isinstance(model, ClassMeansClassifier) else model.ranking_map(rows=True)
     scores = pd.DataFrame(model.compatibility(toy.X, toy.table).T, columns=names)
     assert_best(found(kind, path, maps.classes(toy.table)), scores)
 

@@ -206,3 +206,36 @@ def test_columns_in_their_own_units(name, units):
         assert np.isfinite(unseen_accuracy(name, some, y, table, {}))
         if name != "cosine" or some is not X:
             assert unseen_accuracy(name, some, y, table, auto) > before - 0.15
+
+
+# Blocks
+
+
+def test_blocks_reach_those_that_know_them(caplog):
+    blocks, tables = {"eye": range(3), "ear": range(3, 4)}, {"look": range(2), "sound": range(2, 5)}
+    means, committee = methods.build("class-means"), methods.build("means-softmax")
+    for model in (means, committee):
+        methods.set_blocks(model, blocks, tables)
+    assert (means.blocks, means.signature_blocks) == ({"eye": 3, "ear": 1}, {"look": 2, "sound": 3})
+    assert committee.get_params()["means__blocks"] == {"eye": 3, "ear": 1}
+    assert committee.get_params()["means__signature_blocks"] == {"look": 2, "sound": 3}
+    assert not caplog.messages
+    given = methods.build("class-means", {"blocks": [2, 2]})
+    methods.set_blocks(given, blocks, None)
+    assert given.blocks == [2, 2]
+    methods.set_blocks(methods.build("eszsl"), blocks, {"table": range(5)})
+    assert caplog.messages == ["eszsl knows no blocks: it takes eye and ear side by side"]
+
+
+def test_a_search_weighs_several_class_tables():
+    tables = {"look": range(2), "sound": range(2, 5)}
+    tried = [(1.0, 1.0), (4.0, 1.0), (1.0, 4.0)]
+    means, committee = methods.build("class-means"), methods.build("means-softmax")
+    assert methods.add_table_weights({"noise": [0.1]}, means) == ({"noise": [0.1]},)
+    for model in (means, committee):
+        methods.set_blocks(model, None, tables)
+    assert methods.add_table_weights([{"noise": [0.1]}], means) == ({"noise": [0.1], "signature_weights": tried},)
+    assert methods.add_table_weights({}, committee) == ({"means__signature_weights": tried},)
+    means.set_params(signature_weights=[1, 2])
+    assert methods.add_table_weights({"noise": [0.1]}, means) == ({"noise": [0.1]},)
+    assert methods.add_table_weights({"gamma": [1]}, methods.build("eszsl")) == ({"gamma": [1]},)

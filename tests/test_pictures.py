@@ -41,6 +41,17 @@ def test_one_picture_of_each_seen_class_is_enough_to_start(fitted):
     assert fitted.predict([paint("ice")], {"dark": [0, 0, 0], "turquoise": [0, 1, 1]}).tolist() == ["turquoise"]
 
 
+@pytest.mark.filterwarnings("ignore::zskl.UncalibratedWarning")
+def test_the_largest_probability_is_that_of_the_answer(fitted):
+    rows = [paint(label, shade) for label in TABLE.index for shade in (-9, 9)]
+    taught = fitted.add_examples(rows[:2], ["sun", "sun"])
+    for model in (fitted, taught, fitted.adapt(rows, force=True)):
+        assert model.classes_.tolist() == sorted(model.classes_.tolist()) == model.candidates_.tolist()
+        np.testing.assert_array_equal(model.classes_[model.predict_proba(rows).argmax(axis=1)], model.predict(rows))
+    assert fitted.seen_classes_.tolist() == ["fire", "grass", "sea"]
+    assert len(fitted.classes_) == 5
+
+
 def test_files_arrays_and_pictures_of_pillow_are_the_same(fitted, tmp_path):
     array = paint("gold")
     file = picture(tmp_path / "gold.png", tuple(array[0, 0].tolist()))
@@ -75,6 +86,9 @@ def test_sentences_describe_too(backbone):
     rows = [paint(one) for one in ("fire", "grass", "sea")]
     model = zskl.ImageClassifier(backbone, encoder=encode).fit(rows, ["fire", "grass", "sea"], about)
     assert model.predict([paint("gold"), paint("ice")]).tolist() == ["gold", "ice"]
+    (why,) = model.explain([paint("gold")])
+    assert why.label == "gold"
+    assert "fire" in str(why)  # vectors have no words: it speaks of training classes
     with pytest.warns(zskl.SignatureWarning, match="names alone"):
         named = zskl.ImageClassifier(backbone, encoder=encode).fit(rows[:2], ["red", "green"])
     assert named.predict([paint("fire", 3)]).tolist() == ["red"]

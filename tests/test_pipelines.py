@@ -117,6 +117,23 @@ def test_examples_and_unlabelled_rows_give_a_new_pipeline(fitted):
     np.testing.assert_array_equal(fitted.compatibility(NEW), before)
 
 
+@pytest.mark.filterwarnings("ignore::zskl.UncalibratedWarning")
+@pytest.mark.parametrize("last", [ClassMeansClassifier(), baselines.ESZSL(), baselines.EXEM()], ids=repr)
+def test_the_largest_probability_is_that_of_the_answer(last, tmp_path):
+    model = pipeline(last=last).fit(X, Y, TABLE)
+    model.save(tmp_path / "model.zskl")
+    models = [model, zskl.load(tmp_path / "model.zskl"), zskl.make_pipeline(StandardScaler(), clone(last)).fit(X, Y)]
+    if hasattr(model, "add_examples"):
+        models += [model.add_examples(NEW[:2], ["asp", "asp"]), model.adapt(NEW, force=True)]
+    rows = np.concatenate([X, NEW])
+    for one in models:
+        likely = one.predict_proba(rows)
+        assert likely.shape == (len(rows), len(one.classes_))
+        np.testing.assert_array_equal(one.classes_[likely.argmax(axis=1)], one.predict(rows))
+        assert one.classes_.tolist() == one.candidates_.tolist() == sorted(one.classes_.tolist())
+        assert one.seen_classes_.tolist() == SEEN
+
+
 def test_a_pipeline_has_what_its_last_step_has():
     assert not hasattr(pipeline(last=baselines.ESZSL()), "add_examples")
     assert hasattr(pipeline(), "add_examples")

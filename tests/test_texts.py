@@ -161,6 +161,52 @@ def test_it_adapts_and_says_what_to_label(fitted):
     assert len(set(fitted.label_next(rows, n=3).tolist())) == 3
 
 
+STATES = {
+    "zero-shot": lambda model: model.fit([], [], ABOUT),
+    "one class": lambda model: model.fit(*draw_rows(["games"]), ABOUT),
+    "some classes": lambda model: model.fit(*draw_rows(["games", "music", "food"], n=1), ABOUT),
+    "calibrated": lambda model: model.fit(*draw_rows(["games", "music", "food"]), ABOUT),
+    "numbered": lambda model: model.fit(*draw_rows([]), dict(zip((7, 0, 3), ABOUT.values(), strict=False))),
+    "taught": lambda model: model.fit([], [], ABOUT).add_examples(["eat eat", "run run"], ["diet", "sport"]),
+    "adapted": lambda model: model.fit(*draw_rows(["games", "music"]), ABOUT).adapt(draw_rows(ABOUT)[0], force=True),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.filterwarnings("ignore::zskl.UncalibratedWarning")
+def test_the_largest_probability_is_that_of_the_answer(state, tmp_path):
+    model = STATES[state](zskl.TextClassifier(encode))
+    model.save(tmp_path / "model.zskl")
+    rows = draw_rows(ABOUT, seed=4)[0]
+    for one in (model, zskl.load(tmp_path / "model.zskl").set_params(encoder=encode)):
+        likely = one.predict_proba(rows)
+        assert likely.shape == (len(rows), len(one.classes_))
+        np.testing.assert_array_equal(one.classes_[likely.argmax(axis=1)], one.predict(rows))
+        assert one.candidates_.tolist() == one.classes_.tolist() == sorted(one.classes_.tolist())
+        assert set(one.seen_classes_.tolist()) <= set(one.classes_.tolist())
+
+
+@pytest.mark.filterwarnings("ignore::zskl.UncalibratedWarning")
+def test_scorers_know_classes_without_texts():
+    model = zskl.TextClassifier(encode).fit(*draw_rows(["games", "music", "food"]), ABOUT)
+    rows, y = draw_rows(["games", "sport"], seed=5)
+    likely = model.predict_proba(rows)
+    places = [model.classes_.tolist().index(label) for label in y]
+    expected = np.mean(np.log(likely[np.arange(len(y)), places].astype(float)))
+    assert zskl.metrics.scorer("neg_log_loss")(model, rows, y) == pytest.approx(expected, rel=1e-5)
+    assert zskl.metrics.scorer("top_k_accuracy", k=2)(model, rows, y) >= model.score(rows, y)
+
+
+def test_warnings_name_the_line_of_the_user_and_what_helps(zero_shot):
+    with pytest.warns(zskl.UncalibratedWarning, match="`fit` sees to it where it gets four classes, each with") as told:
+        zero_shot.predict_proba(["a song"])
+    with pytest.warns(zskl.SignatureWarning, match="the classes 'soup', 'run' are described") as named:
+        zskl.TextClassifier(encode).fit([], [], ["soup", "run", "soup"])
+    assert {one.filename for one in [*told, *named]} == {__file__}
+    with pytest.raises(ValueError, match="nobody has tried any on validation classes; `fit` sees to it where it gets"):
+        zero_shot.adapt(["a song", "soup"])
+
+
 # Explanations
 
 
@@ -401,6 +447,30 @@ def test_texts_go_through_all_commands(here, tmp_path):
     assert "text" not in invoke("label-next", "mine.zskl", "new.csv", "-n", "2")[1].splitlines()[0]
     code, said = invoke("predict", "mine.zskl", "new.csv", "--signatures", "fun.csv", "--top", "1")
     assert {line.split(",")[1] for line in said.strip().splitlines()[1:]} == {"fun"}
+
+
+def test_only_texts_that_are_explained_are_encoded(here, monkeypatch):
+    invoke("data", "make", "mine", *MADE)
+    invoke("fit", "mine", "-o", "mine.zskl", "--no-tune")
+    read = []
+    monkeypatch.setattr(
+        sentences, "load_encoder", lambda name, device=None: lambda given: read.extend(given) or encode(given)
+    )
+    code, said = invoke("explain", "mine.zskl", "rows.csv", "--rows", "3")
+    assert (code, said.count("rather than")) == (0, 1)
+    others = set(here["text"]) - {here["text"][3]}
+    assert here["text"][3] in read
+    assert not others.intersection(read)
+
+
+def test_a_saved_classifier_goes_through_the_commands(here, tmp_path):
+    zskl.TextClassifier("minilm").fit([], [], MORE).save(tmp_path / "zero.zskl")
+    code, said = invoke("predict", "zero.zskl", "new.csv", "--top", "1")
+    expected = zskl.load("zero.zskl").predict(here["text"].iloc[::7].tolist()).tolist()
+    assert (code, [line.split(",")[1] for line in said.strip().splitlines()[1:]]) == (0, expected)
+    (tmp_path / "taught.csv").write_text("text,label\nball ball win win win,fun\n")
+    assert invoke("teach", "zero.zskl", "--features", "taught.csv", "--labels", "label", "-o", "taught.zskl")[0] == 0
+    assert zskl.load("taught.zskl").predict(["win win ball ball"]).tolist() == ["fun"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zskl._validation import differ_in_spelling_alone, find_near_name
+from zskl._validation import differ_in_spelling_alone, find_near_name, find_near_pairs
 
 SLIPS = [
     ("Owl", "owl"),
@@ -54,3 +54,10 @@ def test_spelling_is_case_spaces_and_dashes():
     assert differ_in_spelling_alone("é ", "é")
     assert not differ_in_spelling_alone("é", "É")
     assert not differ_in_spelling_alone("owll", "owl")
+
+
+def test_near_pairs_are_those_of_all_pairs():
+    names = [*dict.fromkeys(name for pair in [*SLIPS, *APART] for name in pair), 11, "Owl "]
+    slow = [(a, b) for k, b in enumerate(names) for a in names[:k] if find_near_name(b, [a]) is not None]
+    assert len(slow) >= len(SLIPS)
+    assert sorted(find_near_pairs(names)) == sorted(slow)

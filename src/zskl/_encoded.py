@@ -84,6 +84,16 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What a reader of an explanation knows the rows by."""
         raise NotImplementedError
 
+    def _explain(
+        self, rows: list[Any], encoded: Any, top: int, table: Any, candidates: Any, label: Any, against: Any
+    ) -> list[Any]:
+        """An explanation of each row."""
+        raise NotImplementedError
+
+    def _remember_encoder(self) -> None:
+        """Keep after a fit what tells this encoder from another one."""
+        raise NotImplementedError
+
     def _record(self) -> dict[str, Any]:
         """What a model file says about the encoder, as JSON."""
         raise NotImplementedError
@@ -93,30 +103,23 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # What all share
 
-    def fit(self, X: Any, y: Any, descriptions: Any = None) -> Self:
-        """
-        Learn from rows with their classes, and from a description of each class.
-
-        Parameters
-        ----------
-        X : list
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            What describes each class.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        rows, table, labels, encoded = self._prepare(X, y, descriptions)
-        model, told = self._fit_model(encoded, labels, table)
-        self.model_, self.fit_ = model, told
-        log.info("%s: %s", type(self).__name__, told)
-        self.kept_names_, self.kept_classes_, self.kept_rows_ = [], [], np.empty((0, encoded.shape[1]), np.float16)
-        self._keep_examples(rows, labels, encoded)
+    def _fit(self, X: Any, y: Any, descriptions: Any) -> Self:
+        """See `fit` of the subclasses. If it fails, the classifier stays as it was."""
+        before = dict(vars(self))
+        try:
+            self.__dict__.pop("model_", None)  # the encoder may be another
+            rows, table, labels, encoded = self._prepare(X, y, descriptions)
+            model, self.fit_ = self._fit_model(encoded, labels, table)
+            model._calibration_advice = self._advise_calibration()
+            self.model_ = model
+            self.kept_names_, self.kept_classes_, self.kept_rows_ = [], [], np.empty((0, encoded.shape[1]), np.float16)
+            self._keep_examples(rows, labels, encoded)
+            self._remember_encoder()
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        log.info("%s: %s", type(self).__name__, self.fit_)
         return self
 
     def _prepare(self, X: Any, y: Any, descriptions: Any) -> tuple[list[Any], Any, NumPyArray, NDArray[np.float32]]:
@@ -171,7 +174,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return model, "descriptions, and examples of one class: not calibrated, since that needs more classes"
         # Fewer classes cannot show that rows and descriptions agree. Here we know that one encoder made both.
         few = self.shared and table is not None and len(seen) <= LEAST_AGREEING
-        model = ClassMeansClassifier(prior="cosine" if few else AUTO).fit(encoded, labels, table)
+        model = ClassMeansClassifier(prior="cosine" if few else AUTO, blocks=self._blocks()).fit(encoded, labels, table)
         told = f"{len(labels)} {self.kind} of {len(seen)} classes"
         if table is not None:
             told += f", prior {model.prior_!r}"
@@ -186,6 +189,14 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise
             return model, f"{told}, not calibrated: {error}"
         return model, f"{told}, calibrated on held-out classes"
+
+    @classmethod
+    def _advise_calibration(cls) -> str:
+        return f"`fit` sees to it where it gets four classes, each with a description and two {cls.kind}"
+
+    def _blocks(self) -> Mapping[str, int] | None:
+        """Network → how many features are its own, where several encode a row."""
+        return None
 
     def _keep_examples(self, rows: list[Any], labels: NumPyArray, encoded: NDArray[np.float32]) -> None:
         """Keep some rows of each class to show in explanations."""
@@ -377,6 +388,43 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new.model_ = self.model_.adapt(self._read_rows(X), candidates, force=force, balance=balance)
         return new
 
+    def explain(
+        self,
+        X: Any,
+        top: int = 5,
+        descriptions: Any = None,
+        candidates: Labels | None = None,
+        *,
+        label: Any = None,
+        against: Any = None,
+    ) -> list[Any]:
+        """
+        Say what speaks for the class of each row and against another class, and how much.
+
+        Parameters
+        ----------
+        X : list
+            Rows, as for `fit`.
+        top : int, default=5
+            How many reasons an explanation shows.
+        descriptions : mapping, Series, DataFrame or list, default=None
+            Descriptions of other classes to choose from, as for `fit`.
+        candidates : list of class names, default=None
+            Which classes to choose from.
+        label : class name, default=None
+            The class to explain; None takes the answer of `predict`.
+        against : class name, default=None
+            The class to compare it with; None takes the best of the others.
+
+        Returns
+        -------
+        list of TextExplanation or Explanation
+            One for each row: print it, or read its parts. Words are left out of a text one by one, so it costs as much
+            as that many texts; long ones are cut into 64 pieces. For pictures, see `nearest_examples` too.
+        """
+        rows, table = self._check_some(X), self._read_table(descriptions)
+        return self._explain(rows, self._encode(rows), check_count("top", top), table, candidates, label, against)
+
     def nearest_examples(self, X: Any, n: int = 5) -> pd.DataFrame:
         """
         List the kept training rows that are most like each row.
@@ -461,6 +509,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The classifier that `_to_model` took apart."""
         record = dict(model.encoder_ or {})
         made = cls(**cls._parameters(record))
+        model._calibration_advice = cls._advise_calibration()
         made.model_, made.fit_ = model, str(record["fit"])
         made.kept_names_, made.kept_classes_ = list(record["examples"]), list(record["example_classes"])
         made.kept_rows_ = model.encoded_examples_

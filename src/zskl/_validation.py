@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
@@ -14,6 +15,14 @@ LARGEST = 1e18  # value of a setting: its square and the inverse of the square a
 SHOWN = 5  # how many offenders an error names
 SHORT = 4  # letters, below which two words may differ in one and both be right: cat, bat
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
+
+
+def find_caller_level() -> int:
+    """The `stacklevel` by which a warning shows the line that called this package, not one of ours."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "zskl":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_positive(name: str, value: Any, zero_allowed: bool = False) -> float:
@@ -66,6 +75,21 @@ def find_near_name(name: Any, known: Iterable[Any]) -> Any:
     simple = _simplify_name(name)
     others = (one for one in known if isinstance(one, str) and one != name)
     return next((one for one in others if _are_near(simple, _simplify_name(one))), None)
+
+
+def find_near_pairs(names: Iterable[Any]) -> list[tuple[str, str]]:
+    """The pairs of names of which one may be a slip of the other, as `find_near_name` says, of any number of names."""
+    found: list[tuple[str, str]] = []
+    known: dict[str, list[str]] = {}
+    for name in dict.fromkeys(one for one in names if isinstance(one, str)):
+        simple = _simplify_name(name)
+        # Words that differ in one letter, or in two that are turned round, are the same without one of them.
+        shorter = {simple, simple.replace(" ", ""), *(simple[:k] + simple[k + 1 :] for k in range(len(simple)))}
+        others = dict.fromkeys(other for variant in shorter for other in known.get(variant, ()))
+        found += [(other, name) for other in others if _are_near(_simplify_name(other), simple)]
+        for variant in shorter:
+            known.setdefault(variant, []).append(name)
+    return found
 
 
 def differ_in_spelling_alone(name: str, other: str) -> bool:

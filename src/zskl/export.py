@@ -555,6 +555,14 @@ def _reduce(operator: str, x: Symbol, *, axis: int, keepdims: bool = False) -> S
     return x.apply(operator, shape=shape, axes=[axis], keepdims=int(keepdims))
 
 
+def _concat(parts: Sequence[Symbol], *, axis: int) -> Symbol:
+    first = parts[0]
+    axis %= len(first.shape)
+    length = sum(int(part.shape[axis]) for part in parts)
+    shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
+    return first.apply("Concat", *(part.name for part in parts[1:]), shape=shape, axis=axis)
+
+
 def _full_like(x: Symbol, value: float) -> Symbol:
     shape = x.tape.write("Shape", x.name)
     return Symbol(x.tape, x.tape.write("Expand", operand_name(x.tape, value, x.dtype), shape), x.dtype, x.shape)
@@ -579,6 +587,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "asarray": lambda x: x,
     "astype": Symbol.astype,
     "clip": Symbol.clip,
+    "concat": _concat,
     "largest": _largest,
     "log1p": _log1p,
     "ones_like": lambda x: _full_like(x, 1),
@@ -601,7 +610,8 @@ class SymbolFunctions:
             raise AttributeError(f"it uses the function {name}")
 
         def function(*values: Any, **how: Any) -> Any:
-            symbolic = any(isinstance(value, Symbol) for value in values)
+            listed = [one for value in values for one in (value if isinstance(value, list | tuple) else [value])]
+            symbolic = any(isinstance(one, Symbol) for one in listed)
             return (FUNCTIONS[name] if symbolic else getattr(numpy_functions, name))(*values, **how)
 
         return function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ from zskl.kernels import UnknownKernelError
 
 __all__ = ["METHODS", "Method", "build", "find", "load"]
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
+LARGE_SHARE = 4.0  # what one of several class tables counts at most where a search weighs them, the others 1
 # Only the grids of kernels hold this setting. A search trains them in larger batches than the paper's 10, at twice the
 # learning rates: the steps are a third as many and less noisy, so they may be larger.
 BATCH_SIZE = "batch_size"
@@ -348,6 +351,36 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
     return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
 
 
+def set_blocks(
+    estimator: ZeroShotClassifier, blocks: Mapping[str, range] | None, tables: Mapping[str, range] | None
+) -> None:
+    """Hand the blocks of a dataset to an estimator, or to members of a committee, and say which method knows none."""
+    known = estimator.get_params()
+    for parameter, given in (("blocks", blocks), ("signature_blocks", tables)):
+        if given is None or len(given) < 2:
+            continue
+        takers = [name for name in known if name.rpartition("__")[2] == parameter]
+        widths = {name: len(columns) for name, columns in given.items()}
+        estimator.set_params(**{name: widths for name in takers if known[name] is None})
+        if not takers:
+            log.warning("%s knows no %s: it takes %s side by side", estimator.kind, parameter, " and ".join(widths))
+
+
+def add_table_weights(
+    grid: DefaultGrid | Sequence[GridPart], estimator: ZeroShotClassifier
+) -> tuple[dict[str, Sequence[Any]], ...]:
+    """A grid that also tries what each of several class tables counts, unless the estimator has a weight for each."""
+    known = estimator.get_params()
+    tried: dict[str, Sequence[Any]] = {}
+    for name in known:
+        path, _, last = name.rpartition("signature_weights")
+        count = 0 if last else len(known.get(f"{path}signature_blocks") or ())
+        if count > 1 and known[name] is None:
+            ones = (1.0,) * count
+            tried[name] = [ones, *((*ones[:k], LARGE_SHARE, *ones[k + 1 :]) for k in range(count))]
+    return tuple({**part, **tried} for part in ((grid,) if isinstance(grid, Mapping) else grid))
+
+
 def method_of(estimator: ZeroShotClassifier) -> Method | None:
     """The method whose settings an estimator has, as far as the methods of its class differ in them; else None."""
     alike = [method for method in METHODS.values() if method.estimator is type(estimator)]
@@ -371,7 +404,7 @@ def methods_with(ability: str) -> list[str]:
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
-    """Read the model that `save` wrote.
+    """Read an estimator or a pipeline that `save` wrote. `zskl.load` also reads classifiers of texts and of pictures.
 
     Parameters
     ----------
@@ -385,19 +418,12 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     ZeroShotClassifier or ZeroShotPipeline
         The fitted model.
 
-    Raises
-    ------
-    ValueError
-        If the file is not a model file, is damaged, or needs a kernel that is not registered.
-
     Examples
     --------
-    >>> import tempfile, zskl
-    >>> data = zskl.datasets.make_synthetic()
-    >>> model = zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(f"{folder}/model.zskl")
-    ...     zskl.load(f"{folder}/model.zskl")
+    >>> import os, tempfile, zskl
+    >>> data, path = zskl.datasets.make_synthetic(), os.path.join(tempfile.mkdtemp(), "model.zskl")
+    >>> zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures).save(path)
+    >>> zskl.methods.load(path)
     ESZSL()
     """
     check_device(device)

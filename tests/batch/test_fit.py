@@ -68,6 +68,17 @@ def test_npy_shards_with_files_of_labels(folder, data, monkeypatch):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+def test_shards_of_several_blocks(folder, data):
+    X, y, table = data
+    estimator = ClassMeansClassifier(blocks=[3, 1], block_weights=[1, 2])
+    model = fit_shards(folder / "rows", folder / "labels", folder / "classes.csv", estimator)
+    whole = ClassMeansClassifier(blocks=[3, 1], block_weights=[1, 2]).fit(X, y, table)
+    np.testing.assert_allclose(model._sums.products, whole._sums.products, rtol=TENTH, atol=TENTH)
+    np.testing.assert_allclose(model.compatibility(X), whole.compatibility(X), rtol=1e-4, atol=1e-5)
+    plain = ClassMeansClassifier().fit(X, y, table).compatibility(X)
+    assert np.abs(whole.compatibility(X) - plain).max() > 0.01
+
+
 def test_parquet_shards_with_a_column_of_labels_in_any_order(data, tmp_path):
     pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     X, y, table = data

@@ -359,3 +359,25 @@ def test_fit_of_shards_takes_a_class_table_in_words(here):
     assert load("m.zskl").attribute_names_[:2] == ("colour=Grey", "colour=blue")
     with pytest.raises(ValueError, match="without --labels"):
         invoke("fit", "letters", "-o", "m.zskl", *LOOSE)
+
+
+def test_check_finds_slips_in_files(here):
+    """A row with two labels, a row twice, a column that is the label, and a class in two spellings."""
+    user_files.write_birds(here)
+    rows = pd.read_csv("features.csv")
+    values = [f"f{k}" for k in range(6)]
+    rows.loc[[30, 31, 32], values] = rows.loc[[90, 91, 92], values].to_numpy()
+    rows = pd.concat([rows, rows[rows["label"] == "ant"].assign(id=[f"more{k}" for k in range(12)])])
+    rows.loc[rows.index[-1], "label"] = "Ant"
+    traits = pd.read_csv("traits.csv")
+    pd.concat([traits, traits[:1].assign(**{"class": "Ant"})]).to_csv("traits.csv", index=False)
+    for tagged, sentences in (
+        (False, ["rows with more than one label: ", "classes 'ant' and 'Ant' differ in case or spaces alone"]),
+        (True, ["test rows that are training rows, too: ", "feature 'tag' gives the label away"]),
+    ):
+        (rows.assign(tag=rows["label"] + "!") if tagged else rows).to_csv("features.csv", index=False)
+        assert invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu", *LOOSE, "--force")[0] == 0
+        code, out = invoke("data", "check", "birds")
+        assert code == 1
+        for sentence in sentences:
+            assert f"fault: {sentence}" in " ".join(out.split()), out

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 import user_files
 from command import invoke, process, zskl
+from paper_runs import shortened
 from user_files import MAKE
 from zskl import datasets, methods
 from zskl.cli import _datasets
@@ -257,7 +259,7 @@ def make_run_commands():
     return [shlex.split(line.strip().removeprefix("@$(BIN)/zskl")) for line in lines]
 
 
-def test_make_run_tunes_two_methods_and_leaves_two_at_their_defaults(monkeypatch):
+def test_make_run_tunes_three_methods_and_leaves_one_at_its_defaults(monkeypatch):
     order, page = make_run_commands()
     found, loaded = [], []
     data = datasets.make_synthetic()
@@ -269,13 +271,33 @@ def test_make_run_tunes_two_methods_and_leaves_two_at_their_defaults(monkeypatch
     ((pieces, (_, folder, _)),) = found
     units = {piece.unit.method: piece.unit for piece in pieces}
     assert list(units) == ["class-means", "eszsl", "gaussian-softmax", "gaussian-ort"]
-    assert [unit.tune for unit in units.values()] == [True, True, False, False]
+    assert [unit.tune for unit in units.values()] == [True, True, False, True]  # 0.2 left gaussian-ort untuned
     assert all(unit.calibrate and unit.seed == 0 for unit in units.values())
     assert (units["class-means"].shots, units["class-means"].unlabelled) == ((1, 5), ("all",))
-    assert "gaussian-softmax, gaussian-ort: not tuned, at default settings, with one seed" in done.stderr
+    assert "note: gaussian-softmax: not tuned, at default settings, with one seed" in done.stderr
     command, runs, option, target, *_ = page
     assert (command, Path(runs), option) == ("report", folder, "-o")
     assert Path(target) == folder / "report.html"
+
+
+def test_make_run_prints_at_most_40_lines_on_a_narrow_terminal(tmp_path, monkeypatch):
+    """On another dataset and with grids of one setting; the lines are the same."""
+    monkeypatch.setattr("command.COLUMNS", 80)
+    folder, printed = tmp_path / "runs", ""
+    with shortened(tmp_path / "cache"):
+        for words in make_run_commands():
+            words = [str(folder / Path(word).name) if word.startswith("runs/") else word for word in words]
+            words = [str(folder) if word == str(folder / "letters") else word for word in words]
+            done = zskl(*("digits" if word == "letters" else word for word in words))
+            assert done.returncode == 0, done.stderr
+            printed += done.stdout + done.stderr
+    assert re.search(r"^gaussian-ort +tuned ", printed, re.MULTILINE)
+    assert re.search(r"^\+ 5 examples", printed, re.MULTILINE)
+    weak = ("note: validation is weak", "note: probabilities among unseen")  # of few digits, not of letters
+    lines = [line for line in printed.splitlines() if not line.startswith(weak)]
+    shown = [line for text in lines for line in textwrap.wrap(text, 80) or [text]]
+    assert 25 < len(shown) <= 44, printed
+    assert len(lines) <= 36
 
 
 @pytest.fixture

@@ -271,3 +271,74 @@ def test_real_pictures_give_the_features_of_their_originals(one_thread, lite, tm
     assert own.mean() > 0.9
     assert own.min() > 0.8
     np.testing.assert_array_equal(cosines.argmax(axis=1), rows)  # the nearest of all 11788
+
+
+# Several networks
+
+
+@pytest.fixture
+def two_networks(tmp_path):
+    onnx_model(tmp_path / "mean.onnx", ("n", 3, 8, 8), "GlobalAveragePool")
+    onnx_model(tmp_path / "all.onnx", ("n", 3, 4, 4), "Flatten")
+    return [f"onnx:{tmp_path / name}" for name in ("mean.onnx", "all.onnx")]
+
+
+@needs_onnx
+def test_several_networks_stand_side_by_side(birds, tmp_path, two_networks):
+    for k, name in enumerate(two_networks):
+        embed(birds, tmp_path / f"{k}.npz", name)
+    command = ["data", "embed", str(birds), "-o", str(tmp_path / "both.npz"), "--backbone", two_networks[0]]
+    result = CliRunner().invoke(app, [*command, "--backbone", two_networks[1]])
+    assert result.exit_code == 0, result.output
+    with (
+        np.load(tmp_path / "0.npz") as first,
+        np.load(tmp_path / "1.npz") as second,
+        np.load(tmp_path / "both.npz") as both,
+    ):
+        np.testing.assert_array_equal(both["features"], np.hstack([first["features"], second["features"]]))
+        assert both["block_widths"].tolist() == [3, 48]
+        assert both["block_names"].tolist() == two_networks
+        assert "block_names" not in first
+    with pytest.raises(ValueError, match=r"names onnx:.*mean.onnx twice: expected different networks"):
+        backbones.load_backbone("+".join([two_networks[0]] * 2))
+    with pytest.raises(ValueError, match=r"expected efficientnet-lite0"):
+        backbones.load_backbone("efficientnet-lite9+" + two_networks[0])
+
+
+@needs_onnx
+def test_a_dataset_of_several_networks_knows_its_blocks(birds, tmp_path, two_networks):
+    from zskl import datasets, methods
+    from zskl.serve import requests
+
+    embed(birds, tmp_path / "both.npz", "+".join(two_networks))
+    (tmp_path / "traits.csv").write_text("class,size\nowl,2\nwren,1\nswan,3\n")
+    with np.load(tmp_path / "both.npz") as both:
+        labels = sorted(set(both["labels"].tolist()))
+    (tmp_path / "traits.csv").write_text("class,size\n" + "".join(f"{name},{k}\n" for k, name in enumerate(labels)))
+    with pytest.raises(ValueError, match="unseen"):  # two classes are too few to hide one
+        datasets.make(tmp_path / "mine", tmp_path / "both.npz", "labels", tmp_path / "traits.csv")
+    (tmp_path / "traits.csv").write_text("class,size\nother,5\n" + "".join(f"{n},{k}\n" for k, n in enumerate(labels)))
+    data = datasets.make(tmp_path / "mine", tmp_path / "both.npz", "labels", tmp_path / "traits.csv", unseen=["other"])
+    assert dict(data.blocks) == {two_networks[0]: range(3), two_networks[1]: range(3, 51)}
+    assert data.backbone == "+".join(two_networks)
+    model = methods.build("class-means")
+    methods.set_blocks(model, data.blocks, data.signature_blocks)
+    model.fit(*data.samples("trainval"), data.signatures)
+    assert len(model.blocks_) == 2
+    photos = requests.load_photo_encoder(None, data, model, lambda line: None)
+    picture = next(birds.glob("*/*.png"), None) or next(birds.glob("*/*.*"))
+    kind = {".png": "image/png", ".jpg": "image/jpeg"}[picture.suffix]
+    row = photos.encode(picture.read_bytes(), kind)
+    assert np.abs(np.asarray(data.X) - row).max(axis=1).min() < 1e-5  # it is one of the rows
+
+
+@needs_onnx
+def test_a_classifier_of_pictures_with_two_networks(birds, tmp_path, two_networks):
+    import zskl
+
+    files = sorted(birds.glob("*/*.*"))
+    labels = [file.parent.name for file in files]
+    table = {name: [float(k), 1.0] for k, name in enumerate(sorted(set(labels)))}
+    model = zskl.ImageClassifier("+".join(two_networks)).fit(files, labels, table)
+    assert dict(model.model_.blocks) == {two_networks[0]: 3, two_networks[1]: 48}
+    assert (model.predict(files) == labels).mean() > 0.5

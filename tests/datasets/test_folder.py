@@ -400,3 +400,97 @@ def test_elsewhere_the_c_library_is_left_alone(platform_name, monkeypatch):
     monkeypatch.setattr(folder.sys, "platform", platform_name)
     monkeypatch.setattr(folder.ctypes, "CDLL", lambda _: pytest.fail("there is no such library to open"))
     assert release_free_memory() is None
+
+
+# Several files side by side
+
+
+@pytest.fixture
+def two(here):
+    """Two files of features and two class tables, the halves of the usual ones; the whole dataset."""
+    whole = make_own_files("whole")
+    rows, table = pd.read_csv("features.csv"), pd.read_csv("traits.csv")
+    rows[["id", "f0", "f1", "label"]].to_csv("eye.csv", index=False)
+    np.save("ear.npy", rows[["f2", "f3", "f4", "f5"]].to_numpy(np.float32))
+    table[["class", "t0", "t1"]].to_csv("look.csv", index=False)
+    table[["class", "t2", "t3", "t4"]].iloc[::-1].to_csv("sound.csv", index=False)
+    return whole
+
+
+def make_both(**changes):
+    files = {"features": ["eye.csv", "ear.npy"], "labels": "label", "signatures": ["look.csv", "sound.csv"], **changes}
+    return datasets.make("both", **files)
+
+
+def test_several_files_stand_side_by_side(here, two):
+    both = make_both()
+    np.testing.assert_array_equal(both.X, two.X)
+    np.testing.assert_array_equal(both.y, two.y)
+    pd.testing.assert_frame_equal(both.signatures, two.signatures)
+    assert dict(both.blocks) == {"eye": range(2), "ear": range(2, 6)}
+    assert dict(both.signature_blocks) == {"look": range(2), "sound": range(2, 5)}
+    assert folder.read_row_names(here / "both") == folder.read_row_names(here / "whole")
+    assert dict(two.blocks) == {"features": range(6)}
+    assert "blocks" not in json.loads((here / "whole/manifest.json").read_text())
+
+
+def test_blocks_of_files_are_small_pieces_together(here, two, monkeypatch):
+    from zskl.datasets.tables import features
+
+    monkeypatch.setattr(features, "BLOCK_VALUES", 14)  # seven rows of one file, three of the other
+    np.testing.assert_array_equal(make_both().X, two.X)
+
+
+def test_tables_with_the_same_columns_are_told_apart(here, two):
+    table = pd.read_csv("look.csv")
+    table.to_csv("again.csv", index=False)
+    both = make_both(signatures=["look.csv", "again.csv"])
+    assert both.attribute_names == ["look:t0", "look:t1", "again:t0", "again:t1"]
+
+
+def test_files_that_do_not_stand_side_by_side(here, two):
+    rows = pd.read_csv("features.csv")
+
+    def refused(sentence, **changes):
+        with pytest.raises(ValueError, match=sentence):
+            make_both(**changes)
+        assert not (here / "both").exists()
+
+    np.save("short.npy", np.ones((119, 2), np.float32))
+    refused(r"short has 119 rows, and another file has more: expected the same", features=["eye.csv", "short.npy"])
+    rows[["id", "f2"]].iloc[::-1].to_csv("turned.csv", index=False)
+    refused(r"row 0 \(counted from 0\) is 'r0' in eye and 'r119' in turned", features=["eye.csv", "turned.csv"])
+    rows[["f1", "f2"]].to_csv("same.csv", index=False)
+    refused(r"have the column 'f1' several times: rename", features=["eye.csv", "same.csv"])
+    refused(r"words and empty cells are for one: expected numbers alone", missing="mean")
+    refused(r"none.npy is no file that can stand beside others", features=["eye.csv", "none.npy"])
+    pd.read_csv("sound.csv").iloc[1:].to_csv("fewer.csv", index=False)
+    refused(r"fewer has no row for class 'jay': expected one", signatures=["look.csv", "fewer.csv"])
+
+
+def test_words_in_one_of_several_class_tables(here, two):
+    table = pd.read_csv("sound.csv")
+    table["sings"] = ["loud", "soft"] * 5
+    table.to_csv("wordy.csv", index=False)
+    np.save("eye.npy", pd.read_csv("eye.csv")[["f0", "f1"]].to_numpy(np.float32))
+    pd.read_csv("eye.csv")[["label"]].to_csv("labels.txt", index=False, header=False)
+    given = {"features": ["eye.npy", "ear.npy"], "labels": "labels.txt"}
+    both = make_both(**given, signatures=["look.csv", "wordy.csv"], categories="onehot")
+    assert both.attribute_names == ["t0", "t1", "t2", "t3", "t4", "sings=loud", "sings=soft"]
+    assert dict(both.signature_blocks) == {"look": range(2), "wordy": range(2, 7)}
+    columns = json.loads(both.signatures.attrs["zskl_preparation"])
+    assert [one["name"] for one in columns] == ["t0", "t1", "t2", "t3", "t4", "sings"]
+
+
+def test_a_command_takes_several_files_in_one_path(here, two):
+    from zskl import ClassMeansClassifier
+    from zskl.batch.predict import open_for_model
+
+    both = make_both()
+    model = ClassMeansClassifier(blocks=both.blocks).fit(*both.samples("trainval"), both.signatures)
+    pd.read_csv("features.csv")[["f0", "f1"]].to_csv("new.csv", index=False)
+    X = np.concatenate([block.X for block in open_for_model(model, "new.csv+ear.npy").blocks()])
+    np.testing.assert_array_equal(X, two.X)
+    assert tables.list_files("new.csv+none.npy") == ["new.csv+none.npy"]
+    shutil.copy("new.csv", "a+b.csv")  # a file may be called so
+    assert tables.list_files("a+b.csv") == ["a+b.csv"]

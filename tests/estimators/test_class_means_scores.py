@@ -201,7 +201,8 @@ def test_contributions_and_terms_add_up(toy, sort, by):
     assert ("examples" in names, "unlabelled rows" in names) == ("taught" in sort, "adapted" in sort)
 
 
-@pytest.mark.parametrize("sort", SORTS)
+# Of blocks, tests/estimators/test_blocks.py has slow twins of their own.
+@pytest.mark.parametrize("sort", [sort for sort in SORTS if "blocks" not in sort])
 def test_parts_of_attributes_match_a_slow_walk(toy, sort):
     model = SORTS[sort](toy)
     for x, one in zip(toy.X_new[:3], model.explain(toy.X_new[:3], by="attributes"), strict=True):
@@ -218,7 +219,11 @@ def test_parts_of_attributes_match_a_slow_walk(toy, sort):
 
 @pytest.mark.parametrize(
     "sort",
-    [sort for sort in SORTS if sort != "cosine" and not {"several", "taught"} & {*sort.replace(",", "").split()}],
+    [
+        sort
+        for sort in SORTS
+        if sort != "cosine" and not {"several", "taught", "blocks"} & {*sort.replace(",", "").split()}
+    ],
 )
 def test_parts_of_scaled_attributes_and_of_classes_match_a_slow_walk(toy, sort):
     model = SORTS[sort](toy)

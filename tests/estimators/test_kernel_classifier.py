@@ -2,6 +2,8 @@
 
 import itertools
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -596,6 +598,59 @@ def test_a_step_takes_the_drawn_rows():
         Y = training.Y[draw_signatures(training, 5, t)]
         expected = objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes)
         np.testing.assert_array_equal(step(W, rows, t)[1], expected.gradient)
+
+
+def problem_with_names():
+    X, y, table = slow_problem()
+    return X, y, pd.DataFrame(table, columns=list("abcd"))
+
+
+@pytest.mark.parametrize("second_moment", ["batch", "per_sample"])
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+def test_rows_that_have_the_signature_of_their_class_change_nothing(kernel, second_moment):
+    X, y, table = problem_with_names()
+    settings = {"signature_scaling": "center-l2", "second_moment": second_moment, "random_state": 3}
+    plain, owned = (estimator(kernel, **settings) for _ in range(2))
+    plain.fit(X, y, table)
+    owned.fit(X, y, table, row_signatures=table.loc[y])
+    largest = np.abs(plain.projection_).max()
+    np.testing.assert_allclose(owned.projection_, plain.projection_, rtol=0, atol=2e-5 * largest)
+    frame = table.loc[y].iloc[:, ::-1]  # columns are found by name
+    found = estimator(kernel, **settings).fit(X, y, table, row_signatures=frame)
+    np.testing.assert_array_equal(found.projection_, owned.projection_)
+    moved = table.loc[y].to_numpy() + np.random.default_rng(0).normal(size=(len(y), table.shape[1]))
+    other = estimator(kernel, **settings).fit(X, y, table, row_signatures=moved)
+    assert np.abs(other.projection_ - plain.projection_).max() > 0.01 * largest
+    assert other.candidates_.tolist() == plain.candidates_.tolist()
+
+
+def test_a_step_keeps_the_signature_of_a_row_and_draws_the_others_from_its_class():
+    training = replace(training_set(), Y=np.random.default_rng(4).standard_normal((5, 4)), own=True)
+    training = replace(training, rows=np.array([[0, 3], [1, 4], [2, 2]]), counts=np.array([2, 2, 1]))
+    seen = []
+    objective = SimpleNamespace(evaluate=lambda W, X, Y, *rest: seen.append(Y))
+    step, rows = make_step(objective, training, seed=5, per_sample=False), np.array([3, 2])
+    for t in range(20):
+        step(None, rows, t)
+    for Y in seen:
+        np.testing.assert_array_equal(Y[3:], training.Y[rows])
+        assert all((Y[code] == training.Y[training.rows[code]]).all(axis=1).any() for code in range(3))
+    assert len({Y[:3].tobytes() for Y in seen}) == 4  # all pairs of the first two classes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows.iloc[1:], "`row_signatures` has shape"),
+        (lambda rows: rows.to_numpy()[:, 1:], "a column for each of `signatures`"),
+        (lambda rows: rows * np.nan, "a row of finite numbers for each row of X"),
+        (lambda rows: rows.iloc[:, 1:], "`row_signatures` has no column"),
+    ],
+)
+def test_signatures_of_rows_that_do_not_fit_are_refused(change, message):
+    X, y, table = problem_with_names()
+    with pytest.raises(ValueError, match=message):
+        estimator().fit(X, y, table, row_signatures=change(table.loc[y]))
 
 
 def mean_over_draws(setting, training, W, drawn_from):

@@ -157,7 +157,7 @@ def test_records_of_0_1_are_compared(old):
 
 def test_records_of_0_1_are_reported(old):
     done = zskl_command("report", str(old), "-o", str(old / "page.html"))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "")
     text = (old / "page.html").read_text("utf-8")
     for name in ("curves", "classes", "confusion", "convergence", "confidence-gzsl", "grid-zsl", "gram"):
         assert f'id="{name}-p1' in text, name

@@ -113,8 +113,8 @@ def test_what_examples_bring_is_one_more_sentence_and_rows_of_the_one_table():
         ("class-means", "default"),
         ("+ 1 example", ""),
         ("+ 5 examples", ""),
-        ("+ unlabelled rows of unseen classes", ""),
-        ("+ unlabelled rows of all classes", ""),
+        ("+ unlabelled unseen", ""),
+        ("+ unlabelled all", ""),
         ("eszsl", "tuned"),
     ]
     assert table.rows[3].figures["zero-shot"].low is None  # as in the first row

@@ -396,3 +396,18 @@ def test_without_test_rows_of_seen_classes_there_is_zero_shot_alone(caplog):
     assert found.gzsl.per_class == {}
     again = Record.from_json(json.loads(json.dumps(found.to_json())))
     assert "zero-shot" in str(compare([again]))
+
+
+def test_a_unit_hands_the_blocks_of_the_data_over(caplog):
+    data = datasets.make_synthetic()
+    d, p = data.X.shape[1], data.signatures.shape[1]
+    data = replace(data, blocks={"a": d - 2, "b": 2}, signature_blocks={"x": p - 1, "y": 1})
+    plain = Unit("class-means", 0).run(data)
+    assert plain.config["blocks"] == {"a": d - 2, "b": 2}
+    assert not [line for line in caplog.messages if "knows no" in line]
+    tuned = Unit("class-means", 0, settings={"kernel": "gaussian", "noise": 0.1, "prior": "zero"}, tune=True).run(data)
+    assert len(tuned.tune.grid["signature_weights"]) == 3
+    assert "signature_weights" in tuned.tune.choices.zsl.setting
+    Record.from_json(json.loads(json.dumps(tuned.to_json())))
+    Unit("eszsl", 0).run(data)
+    assert "eszsl knows no blocks: it takes a and b side by side" in caplog.messages

@@ -121,10 +121,13 @@ def test_model_that_declines_to_adapt_is_marked(monkeypatch):
 
 def test_report_has_a_table_and_commands_for_evidence(record):
     *_, given = sections.protocol_tables(compare.compare([record]))
-    assert (given.name, given.columns[3], given.columns[-1]) == (
-        *("given", "zero-shot, 1 shot (%)", "calibrated H, unlabelled all (%)"),
-    )
-    assert given.rows[0][3].value == pytest.approx(100 * record.taught[0].zsl.accuracy, rel=1e-12)
+    assert (given.name, *given.columns[-4:]) == ("given", "learned from", "zero-shot (%)", "H (%)", "calibrated H (%)")
+    assert [row[-4].text for row in given.rows] == [
+        *("the description alone", "1 example of each class", "5 examples of each class"),
+        *("unlabelled rows of unseen classes", "unlabelled rows of all classes"),
+    ]
+    assert given.rows[1][-3].value == pytest.approx(100 * record.taught[0].zsl.accuracy, rel=1e-12)
+    assert "calibrated H, unlabelled all mean" in given.csv.splitlines()[0]
     (command,) = sections.run_commands([record])
     assert command.endswith("--shots 1 --shots 5 --unlabelled unseen --unlabelled all --seeds 4")
     plain = compare.compare([replace(record, taught=None, adapted=None)])
@@ -152,7 +155,7 @@ def test_run_command_writes_results_after_examples(tmp_path):
     lines = [line.split()[:3] for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines].count(["teachable", "default"]) == 1
     assert lines.count(["+", "1", "example"]) == 1
-    assert lines.count(["+", "unlabelled", "rows"]) == 2
+    assert [line[2] for line in lines if line[:2] == ["+", "unlabelled"]] == ["unseen", "all"]
     (line,) = run_folder.read_log(tmp_path / "a.jsonl")
     assert (line["version"], line["taught"][0]["shots"], len(line["adapted"])) == (4, 1, 2)
     assert "unlabelled" in zskl("compare", str(tmp_path / "a.jsonl")).stdout

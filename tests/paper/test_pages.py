@@ -8,7 +8,7 @@ import pytest
 
 from benchmark_files import CLASSES, UNSEEN, tiny, write_package, write_v5
 from paper_runs import HERE, evaluation, paper, table
-from zskl.paper import pages, results, tables
+from zskl.paper import claims, pages, results, tables
 from zskl.paper.results import Problem, Results
 
 AWA = Problem("AWA1", "res101", "f", "d", published=True)
@@ -128,13 +128,20 @@ def test_a_blind_column_stands_on_the_page_and_in_the_readme(tmp_path):
 
 
 def test_statements_that_change_are_listed(tmp_path):
-    lines = ["statement,case,holds", "A,CUB,yes", "B,CUB,no", "C,SUN,yes"]
+    small = claims.SMALL
+    lines = ["statement,case,holds", f"{small},CUB,yes", f"{small},AWA1,yes", f"{small},SUN,yes", "best in H,CUB,sae"]
     (tmp_path / pages.EARLIER).write_text("\n".join(lines), "utf-8")
-    _, said, changed = pages._earlier_blocks(tmp_path, [("A", "CUB", "yes"), ("B", "CUB", "undecided")])
-    assert said == "Of 3 statements of the version before, 2 change."
+    stated = [(small, "CUB", "yes"), (small, "AWA1", "undecided"), ("best in H", "CUB", "eszsl")]
+    verdicts = [claims.Verdict(small, "AWA1", "undecided", f"1.0 at λ = 0; {claims.NO_ANSWERS}")]
+    _, total, said, changed = pages._earlier_blocks(tmp_path, stated, verdicts)
+    assert total.startswith("Of 4 statements of the version before, 3 change.")
+    assert said == (
+        f"{small}: before 3 yes; now 1 yes, 1 undecided, 1 not measured; of 1 the records allow no interval",
+    )
     assert [tuple(row.labels.values()) for row in changed.rows] == [
-        ("B", "CUB", "no", "undecided"),
-        ("C", "SUN", "yes", "not measured"),
+        (small, "AWA1", "yes", "undecided", f"1.0 at λ = 0; {claims.NO_ANSWERS}"),
+        (small, "SUN", "yes", "not measured", ""),
+        ("best in H", "CUB", "sae", "eszsl", ""),
     ]
 
 

@@ -1,4 +1,4 @@
-"""docs/results.md, its figures and the tables of the README are what the stored records give."""
+"""docs/results.md, docs/paper-tables.md, their figures and the README's tables are what the stored records give."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_results_page_is_made_from_the_records_beside_it(tmp_path, monkeypatch):
             assert_same_numbers(mine, theirs)
         else:  # another version may place lines and words otherwise
             assert_same_numbers(words_of(mine), words_of(theirs))
-    assert_same_numbers(*((folder / "results.md").read_text("utf-8") for folder in (tmp_path / "docs", ROOT / "docs")))
+    for page in ("results.md", "paper-tables.md"):
+        assert_same_numbers(*((folder / page).read_text("utf-8") for folder in (tmp_path / "docs", ROOT / "docs")))
 
 
 def words_of(svg):

@@ -133,3 +133,38 @@ def test_planted_words_outside_and_on_top_of_each_other_are_found(page, opened):
     first = looked_at(opened(page.replace("</desc>", "</desc>" + stray, 1)))["figures"][0]
     assert first["outside"] == ["stray"]
     assert "one / two" in first["over"]
+
+
+WIDE = """
+document.querySelectorAll("details").forEach((one) => { one.open = true; });
+const cut = [...document.querySelectorAll(".box")].filter((box) => box.scrollWidth > box.clientWidth + 1);
+const words = [...document.querySelectorAll("p, figcaption, pre")].map((one) => one.innerText);
+return { scrolled: cut.map((box) => box.querySelector("table").id), words, page: document.body.scrollWidth };
+"""
+
+
+def test_no_table_scrolls_sideways_at_1280_and_no_note_is_repeated(opened):
+    """In 0.2 five of eleven tables did, and two notes and a list of commands stood there again and again."""
+    from dataclasses import replace
+
+    from zskl.experiments.record import AdaptedResults, Record, TaughtResults
+    from zskl.report import page as make_page
+
+    found = []
+    for method in ("class-means", "gaussian-softmax", "polynomial-4-softmax"):
+        one = Record.from_json(full(method=method, fingerprint="0123456789abcdef" * 4))
+        taught = tuple(TaughtResults(shots, one.zsl, one.gzsl, one.gzsl_calibrated) for shots in (1, 5))
+        refused = "validation classes promise +0.4 points: expected more than 1; use force=True (--force)"
+        adapted = AdaptedResults("all", replace(one.zsl, declined=refused), one.gzsl, one.gzsl_calibrated)
+        found.append(replace(one, taught=taught, adapted=(adapted,)))
+    shown = opened(make_page(found))
+    shown.set_viewport_size({"width": 1280, "height": 900})
+    seen = shown.evaluate(f"() => {{ {WIDE} }}")
+    stiff = 'document.querySelectorAll("th, td").forEach((one) => { one.style.whiteSpace = "nowrap"; });'
+    assert len(shown.evaluate(f"() => {{ {stiff} {WIDE} }}")["scrolled"]) > 2  # as in 0.2
+    shown.set_viewport_size({"width": 1300, "height": 900})
+    assert (seen["scrolled"], seen["page"]) == ([], 1280)
+    long = [text for text in seen["words"] if len(text) > 60]
+    assert len(long) > 10
+    assert sorted(text for text in set(long) if long.count(text) > 1) == []
+    assert not [text for text in long if "=True" in text]

@@ -156,6 +156,17 @@ def test_class_means_service_answers_every_request(service):
     assert client.get("/classes/3").json()["nearest"][0]["kind"] in ("seen", "unseen")
 
 
+def test_blocks_of_features_are_explained(tmp_path):
+    data = datasets.load("digits")
+    rows = data.parts["trainval"]
+    model = ClassMeansClassifier(blocks={"left": 24, "right": 40}).fit(data.X[rows], data.y[rows], data.signatures)
+    model.save(tmp_path / "blocks.zskl")
+    client = services.client(services.with_data(load(tmp_path / "blocks.zskl"), data))
+    answer = client.post("/predict", json={"data_rows": [5, 700], "explain": True, "attributes": 3})
+    explained(answer, model.explain(np.asarray(data.X[[5, 700]], np.float32), 3), top=5)
+    assert set(answer.json()["predictions"][0]["explanation"]["blocks"]) == {"left", "right"}
+
+
 def test_class_means_rank_rows_and_take_new_classes(service):
     model, data, client = service
     attributes = dict(zip(data.signatures.columns, [1, 1, 0, 1, 1, 0, 1], strict=True))

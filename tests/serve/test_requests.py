@@ -26,6 +26,9 @@ from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
+from zskl.serve.vocabulary import load_sentences
+from zskl.signatures import sentences
+from zskl.texts import TextClassifier
 
 
 def test_all_media_types_give_the_same_answer(case):
@@ -284,8 +287,10 @@ def test_backbone_is_named_or_found(monkeypatch):
     model.backbone_ = "efficientnet-lite1"
     for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
         assert requests.load_photo_encoder(None, given, one, said.append) is not None
-    model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
-    assert requests.load_photo_encoder(None, None, model, said.append) is None
+    for one in ("efficientnet-lite0+timm:hf_hub:someone/net", "timm:hf_hub:someone/net"):
+        model.backbone_ = one  # a file may not send us anywhere
+        assert requests.load_photo_encoder(None, None, model, said.append) is None
+        assert "if you trust it, give it by --backbone" in said[-1]
     assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
         "onnx:some.onnx, which --backbone names",
         "efficientnet-lite1, which the model file names",
@@ -443,3 +448,81 @@ def test_ten_thousand_rows_of_many_features(tmp_path):
     with services.running(tmp_path / "wide.zskl") as service, service.client() as client:
         agree(send(client, "/predict?top=1", NPY, npy_bytes(X)), model, X)
         assert service.peak() < MEMORY
+
+
+# Models of texts
+
+WORDS = ("play", "song", "eat", "run")
+ABOUT = {"games": "something to play", "music": "a song", "food": "what we eat"}
+
+
+def count(texts):
+    found = np.array([[text.count(word) for word in WORDS] + [0.3] for text in texts], dtype=np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def classifier(monkeypatch):
+    monkeypatch.setattr(sentences, "load_encoder", lambda name, device=None: count)
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: f"{name} 1")
+    monkeypatch.setattr(sentences, "is_encoder_present", lambda name: True)
+    return TextClassifier("minilm").fit(["let us play", "my song", "a new song"], ["games", "music", "music"], ABOUT)
+
+
+def serve_texts(model, said):
+    reader = requests.load_text_reader(model, said.append)
+    return services.client(Service(model, "model", Limits(), sentences=load_sentences(None, model), texts=reader))
+
+
+def test_texts_are_classified_explained_and_taught(classifier):
+    said = []
+    model = classifier._to_model()
+    client = serve_texts(model, said)
+    assert said == ["texts are read by minilm, which the model file names"]
+    about = client.get("/model").json()
+    assert (about["texts"], about["sentences"]["encoder"], about["examples"]) == ("minilm", "minilm 1", [])
+    rows = ["play a song, song", "we eat", "play on"]
+    body = {"texts": rows, "explain": True, "attributes": 2, "top": 1}
+    found = client.post("/predict", json=body).json()["predictions"]
+    assert [one["class"] for one in found] == classifier.predict(rows).tolist() == ["music", "food", "games"]
+    for one, why in zip(found, classifier.explain(rows, 2), strict=True):
+        assert one["explanation"] is None
+        told = one["words"]
+        assert (told["class"], told["against"]) == (why.label, why.against)
+        assert told["words"] == [[word, pytest.approx(fall, rel=1e-4, abs=1e-6)] for word, fall in why.words]
+        assert told["examples"][0][0] == why.examples[0][0]
+        assert told["text"].startswith(f"{why.label!r} rather than")
+    plain = client.post("/predict", json={"rows": count(rows).tolist()}).json()["predictions"]
+    alone = client.post("/predict", json={"texts": rows}).json()["predictions"]
+    assert [one["top"][0]["score"] for one in plain] == pytest.approx([one["top"][0]["score"] for one in alone])
+    assert client.post("/classes", json={"name": "sport", "sentence": "run, run"}).status_code == 201
+    assert client.post("/classes/sport/examples", json={"text": "let us run"}).status_code == 201
+    assert client.post("/predict", json={"texts": ["run on"]}).json()["predictions"][0]["class"] == "sport"
+    many = client.post("/predict", json={"texts": ["run"] * 51, "explain": True})
+    assert "51 explanations of texts are too many: ask for 50" in refusal(many, 413)
+    assert "text 1 is empty" in refusal(client.post("/predict", json={"texts": ["a", " "]}), 422)
+    assert "or texts" in refusal(client.post("/predict", json={"texts": ["a"], "data_rows": [0]}), 422)
+
+
+def test_texts_need_a_model_of_texts_and_its_encoder(classifier, plain, monkeypatch):
+    said = []
+    assert requests.load_text_reader(plain[0], said.append) is None
+    refused = refusal(plain[2].post("/predict", json={"texts": ["a"]}), 409)
+    assert "this service takes no texts: serve a model of texts" in refused
+    missing = "the encoder 'minilm' needs its weights"
+
+    def fail(name, device=None):
+        raise ValueError(missing)
+
+    monkeypatch.setattr(sentences, "load_encoder", fail)
+    assert requests.load_text_reader(classifier._to_model(), said.append) is None
+    assert said == [f"texts cannot be read: {missing}"]
+
+
+def test_a_saved_classifier_of_pictures_names_its_network(monkeypatch):
+    model = copy.copy(services.strings()[0])
+    model.encoder_ = {"kind": "pictures", "backbone": "efficientnet_lite2"}
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: NETWORK._backbone)
+    said = []
+    assert requests.load_photo_encoder(None, None, model, said.append).name == "efficientnet_lite2"
+    assert said == ["photos are read by efficientnet_lite2, which the model file names"]

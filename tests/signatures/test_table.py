@@ -520,7 +520,8 @@ def test_a_model_keeps_the_words_of_its_table(kind, tmp_path):
     with pytest.warns(SignatureWarning, match="column 'latin' of signatures was left out.*TextClassifier"):
         model = kind().fit(X, y, BIRDS)
     numbers = pd.DataFrame(slow_numbers(BIRDS), BIRDS["class"], list(model.attribute_names_))
-    twin = kind().fit(X, y, numbers)
+    scaled = {"unit-center-l2"} & {"-".join(model.signature_scaling_.steps)}  # words beside numbers
+    twin = kind().set_params(**({"signature_scaling": scaled.pop()} if scaled else {})).fit(X, y, numbers)
     new = pd.DataFrame(slow_numbers(NEW), NEW["class"], numbers.columns)
     model.save(tmp_path / "m.zskl")
     for one in (model, zskl.load(tmp_path / "m.zskl"), kind().fit(X, y, class_table(BIRDS))):
@@ -528,6 +529,23 @@ def test_a_model_keeps_the_words_of_its_table(kind, tmp_path):
         np.testing.assert_array_equal(one.compatibility(X, new), twin.compatibility(X, new))
     with pytest.raises(ValueError, match="attribute columns must be numbers, as in the table of fit"):
         twin.predict(X, NEW)
+
+
+def test_words_do_not_drown_beside_numbers():
+    """Wings in millimetres are as large as 0 and 1, once they are scaled, whatever the unit."""
+    X, y = birds_and_rows()
+    scores = []
+    for unit in (1, 1000):
+        wings = [f"{unit * float(wing.removesuffix('cm'))} u" for wing in BIRDS["wing"]]
+        table = BIRDS.drop(columns="latin").assign(wing=wings)
+        model = ClassMeansClassifier().fit(X, y, table)
+        assert model.signature_scaling_.steps == ("unit", "center", "l2")
+        assert "words stand beside numbers" in repr(model)
+        scores.append(model.compatibility(X, table))
+    assert_close(scores[0], scores[1], SUMS.single)
+    with pytest.warns(SignatureWarning, match="have the same signature"):
+        plain = ClassMeansClassifier().fit(X, y, BIRDS[["class", "colour", "nocturnal"]])
+    assert "unit" not in plain.signature_scaling_.steps
 
 
 def test_an_explanation_names_words():
@@ -578,7 +596,7 @@ def test_gaps_are_filled_or_left_out_where_it_is_said():
 SENTENCES = {"owl": "a bird that hunts at night", "wren": "a small brown bird"}
 REFUSED = {
     "a dict of sentences": (SENTENCES, "describes class 'owl' by 'a bird that hunts.*TextClassifier.*sentence_vectors"),
-    "a series of them": (pd.Series(SENTENCES), "zskl.TextClassifier"),
+    "a series of them": (pd.Series(SENTENCES), "TextClassifier"),
     "a column of them": (
         pd.DataFrame({"class": [*SENTENCES], "about": [*SENTENCES.values()]}),
         "column 'about' of the class table holds another text.*sentence_vectors",

@@ -417,5 +417,10 @@ def explained(answer, expected, top, rows=None):
         assert (list(mine["terms"]), mine["others"]) == (list(one.terms), len(one.contributions) - len(one.top))
         for name, value in one.terms.items():
             assert abs(mine["terms"][name] - value) <= SUMS.single * size
+        assert [(part["class"], part["source"], part["rows"]) for part in mine["evidence"]] == [
+            (str(part.label), part.source, part.rows) for part in one.evidence
+        ]
+        assert list(mine["blocks"]) == list(one.blocks)
+        assert mine["text"].startswith(f"{one.label} rather than {one.against}: ")
         total = sum(part["contribution"] for part in mine["attributes"]) + mine["rest"] + sum(mine["terms"].values())
         assert abs(total - mine["difference"]) <= FORMULA.single * size

@@ -59,7 +59,7 @@ def main() -> None:
     assert zskl.load("digits.zskl").predict(data.X[:5]).tolist() == model.predict(data.X[:5]).tolist()
 
     assert said(started("--version")) == f"zskl {metadata.version('zskl')}\n"
-    assert "written to runs" in said(running)
+    assert "where guessing gives" in said(running)
     said(started("report", "runs", "-o", "report.html"))
     page = Path("report.html").read_text("utf-8")
     assert "<style>" in page

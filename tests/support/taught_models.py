@@ -40,6 +40,8 @@ SORTS = {
     "linear identity": lambda toy: fitted(toy, shared_table(toy), kernel="linear", prior="identity"),
     "gaussian identity": lambda toy: fitted(toy, shared_table(toy), prior="identity"),
     "cosine": lambda toy: fitted(toy, shared_table(toy), prior="cosine"),
+    "blocks": lambda toy: fitted(toy, blocks=[4, 2], block_weights=[2, 1], signature_blocks=[1, 3]),
+    "linear, blocks, taught": lambda toy: taught(fitted(toy, kernel="linear", blocks=[3, 3]), toy),
     "linear, taught": lambda toy: taught(fitted(toy, kernel="linear"), toy),
     "gaussian, taught": lambda toy: taught(fitted(toy), toy),
     "gaussian, adapted": lambda toy: fitted(toy).adapt(toy.X_new, force=True),

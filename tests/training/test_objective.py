@@ -52,6 +52,29 @@ def test_value_and_gradient_equal_the_double_loop(kernel, loss, balance, incoher
             assert_close(found.gradient, gradient, SUMS.double)
 
 
+@pytest.mark.parametrize(("kernel", "loss", "balance", "incoherence", "shape"), VARIANTS)
+def test_a_row_is_compared_with_its_own_signature(kernel, loss, balance, incoherence, shape):
+    """Eq. 9 with a signature for each row: row by row that of its class is replaced, in the double loop."""
+    batch = make_batch(shape)
+    settings = settings_of(kernel, loss, balance, incoherence)
+    own = np.random.default_rng(9).standard_normal((len(batch.X), batch.Y.shape[1])) / 2
+    together = stacked(settings).evaluate(batch.W, batch.X, np.vstack([batch.Y, own]), *batch.data[2:], per_sample=True)
+    for k, (setting, W) in enumerate(zip(settings, batch.W, strict=True)):
+        parts, squares = [], []
+        for i, code in enumerate(batch.codes):
+            Y = batch.Y.copy()
+            Y[code] = own[i]
+            one = batch.X[i : i + 1], Y, batch.codes[i : i + 1], batch.sizes
+            parts.append(textbook.objective(setting, W, *one))
+            squares.append(textbook.per_sample_squares(setting, W, *one))
+        values, gradients = zip(*parts, strict=True)
+        assert_close(together.objective[k], np.mean(values), SUMS.double)
+        assert_close(together.gradient[k], np.mean(gradients, axis=0), SUMS.double)
+        assert_close(together.squares[k], np.mean(squares, axis=0), SUMS.double)
+        drawn = textbook.objective(setting, W, *batch.data)[1]  # a fault: the own one is not kept
+        assert np.abs(drawn - together.gradient[k]).max() > 1e-3 * np.abs(drawn).max()
+
+
 @pytest.mark.parametrize("incoherence", [True, False])
 @pytest.mark.parametrize("kernel", kernels.names())
 def test_the_printed_balance_is_the_polarisation_of_all_rows(kernel, incoherence):

@@ -39,7 +39,6 @@ from zskl.signatures import table
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.signatures.words import read_names
 
-ARRAYS = (".npy", ".npz", ".mat")  # hold vectors, also for a model that takes texts
 if TYPE_CHECKING:
     from zskl.texts import TextClassifier, TextExplanation
 
@@ -86,7 +85,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         if reject is not None:
             check_unknown_label(self.panel.labels)
-        self.temperatures = get_temperatures(model.temperatures_, self.panel.seen) if likely else None
+        self.temperatures = get_temperatures(model, self.panel.seen) if likely else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
@@ -131,17 +130,17 @@ def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
 
 
 def open_for_model(
-    model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None
+    model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None, encode: bool = True
 ) -> tables.FeatureFile:
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
     encoded = open_encoded(model)
-    if encoded is not None and not str(path).lower().endswith(ARRAYS):
+    if encoded is not None and not str(path).lower().endswith(tables.ARRAYS):
         head = tables.read_header(path)
         wanted = encoded.column_ if encoded.column_ in head.fields else None
         column = tables.find_text_column(path, head, wanted, labels)
-        head = tables.encode_texts_of(head, column, encoded._encode, int(model.n_features_in_))
+        head = tables.encode_texts_of(head, column, encoded._encode if encode else None, int(model.n_features_in_))
         source = head.open(tables.Wanted(labels, rows=rows))
     elif prepared is not None:  # the dataset had holes or words
         source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
@@ -262,17 +261,17 @@ def explain_file(
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
     end = None if rows is None else max(some.stop for some in rows)
     done, encoded = 0, open_encoded(model)
-    for block in open_for_model(model, features).blocks():
+    for block in open_for_model(model, features, encode=False).blocks():
         numbers = np.arange(done, done + len(block.X))
         asked = np.flatnonzero([rows is None or any(number in some for some in rows) for number in numbers.tolist()])
         if len(asked):
-            X = block_features(model, block)
-            X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
             found: Any
             if encoded is not None and block.texts is not None:
                 some = [block.texts[place] for place in asked.tolist()]
-                found = encoded._explain_encoded(some, np.asarray(X), top, table, names, mine, theirs)
+                found = encoded._explain(some, encoded._encode(some), top, table, names, mine, theirs)
             else:
+                X = block_features(model, block)
+                X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
                 found = model.explain(X, top, table, names, label=mine, against=theirs, by=by)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]

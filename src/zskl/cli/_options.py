@@ -106,6 +106,19 @@ Encoding: TypeAlias = Annotated[
         metavar="NAME", help="How text files are encoded: utf-8, cp1252, latin-1, utf-16.", rich_help_panel=FILES
     ),
 ]
+Missing: TypeAlias = Annotated[
+    Literal["mean", "drop"] | None,
+    typer.Option(
+        help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row.",
+        rich_help_panel=FILES,
+    ),
+]
+Categories: TypeAlias = Annotated[
+    Literal["onehot"] | None,
+    typer.Option(
+        help="Columns of words, in features or class table: a column of 0 and 1 for each word.", rich_help_panel=FILES
+    ),
+]
 Decimal: TypeAlias = Annotated[
     Literal[".", ","], typer.Option(help="How fractions are written in CSV: 1.5 or 1,5.", rich_help_panel=FILES)
 ]

@@ -45,8 +45,12 @@ def embed(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")],
     backbone: Annotated[
-        str, typer.Option(help="efficientnet-lite0, -lite1 or -lite2, timm:NAME or onnx:FILE.")
-    ] = "efficientnet-lite2",
+        list[str] | None,
+        typer.Option(
+            help="efficientnet-lite0, -lite1 or -lite2, timm:NAME or onnx:FILE. Repeatable: their features stand side "
+            "by side. Default: efficientnet-lite2."
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Pictures that go through the network together.")] = 32,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU if there is one.")] = None,
 ) -> None:
@@ -60,7 +64,9 @@ def embed(
     _files.check_target(out, *pictures)
     try:
         with show_progress("pictures") as progress:
-            done = images.embed(pictures, out, backbone, batch_size, device, progress=progress)
+            done = images.embed(
+                pictures, out, "+".join(backbone or ["efficientnet-lite2"]), batch_size, device, progress=progress
+            )
     except STOPS as stop:
         fail_on_stop(stop, "; the same command continues")
     for one in done.skipped:
@@ -135,11 +141,18 @@ def make(
         str, typer.Option(metavar="FILE|COLUMN", help="The classes: a column of the features, or a file, also .txt.")
     ],
     features: Annotated[
-        Path | None, typer.Option(metavar="FILE", help=f"A row per sample: {_options.TABLES}; 'id' names rows.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"A row per sample: {_options.TABLES}; 'id' names rows. Repeatable: columns stand side by side.",
+        ),
     ] = None,
     signatures: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: the same kinds of files."),
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A row per class, the column 'class' naming it: the same kinds of files. Repeatable, too.",
+        ),
     ] = None,
     texts: Annotated[
         Path | None,
@@ -201,17 +214,8 @@ def make(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a dataset that is there.", rich_help_panel=_options.MORE)
     ] = False,
-    missing: Annotated[
-        Literal["mean", "drop"] | None,
-        typer.Option(help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row."),
-    ] = None,
-    categories: Annotated[
-        Literal["onehot"] | None,
-        typer.Option(
-            help="Columns of words, in features or class table: a column of 0 and 1 for each word.",
-            rich_help_panel=_options.MORE,
-        ),
-    ] = None,
+    missing: _options.Missing = None,
+    categories: _options.Categories = None,
     keep_column: Annotated[
         list[str] | None,
         typer.Option(
@@ -245,9 +249,9 @@ def make(
         )
     if texts is None and (text_column or template):
         raise ValueError("--text-column and --template are for --texts: leave them out, or give --texts")
-    rows, table = (features, signatures) if texts is None else (texts, descriptions)
-    if rows is None or table is None:
-        raise ValueError(f"--{'features' if rows is None else 'signatures'} is missing: give both of them")
+    rows, table = (features, signatures) if texts is None or descriptions is None else ([texts], [descriptions])
+    if not rows or not table:
+        raise ValueError(f"--{'signatures' if rows else 'features'} is missing: give both of them")
     how: dict[str, Any] = {
         **({} if texts is None else {"text_column": text_column or "text", "encoder": encoder, "template": template}),
         "unseen": unseen or None,

@@ -74,18 +74,8 @@ def fit(
             rich_help_panel=_options.FILES,
         ),
     ] = None,
-    missing: Annotated[
-        Literal["mean", "drop"] | None,
-        typer.Option(
-            help="With --labels: empty cells of the class table, as in zskl data make.", rich_help_panel=_options.FILES
-        ),
-    ] = None,
-    categories: Annotated[
-        Literal["onehot"] | None,
-        typer.Option(
-            help="With --labels: words in the class table, as in zskl data make.", rich_help_panel=_options.FILES
-        ),
-    ] = None,
+    missing: _options.Missing = None,
+    categories: _options.Categories = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
     workers: _options.Workers = None,
@@ -129,6 +119,7 @@ def fit(
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
     _files.check_target(out)
     loaded = _datasets.load_dataset(data, root, features, signatures)
+    methods.set_blocks(model, loaded.blocks, loaded.signature_blocks)
     model, found = _fit(model, method, settings, loaded, scoring if tuned else None, calibrate, bool(tune or calibrate))
     prepared = folder.read_preparation(data)
     if prepared is not None:
@@ -165,7 +156,7 @@ def _fit(
         if scoring is not None:
             entry = methods.find(method)
             try:
-                grid = methods.drop_fixed_settings(entry.grid, settings)
+                grid = methods.add_table_weights(methods.drop_fixed_settings(entry.grid, settings), model)
                 folds = selection.folds(data)
                 found = selection.tune(model, *training, grid, folds, scoring, report=report, extend=entry.bounds)
             except TooFewRows as error:

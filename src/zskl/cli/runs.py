@@ -224,7 +224,7 @@ def show_results(results: list[Record]) -> None:
         say(f" {name:<13} {words}")
     show_table(draw_comparison(table, below=True))
     for sentence in table.notes:
-        say(f"{sentence}\n", wrapped=True)
+        say(sentence, wrapped=True)
     for sentence in summary.summarise(results):
         say(sentence, wrapped=True)
     first = results[0]

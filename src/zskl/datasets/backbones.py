@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 CPU_BLOCK = 8  # pictures at a time: with more, the system allocates each layer's maps again, which doubles the time
 SIZES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}  # sides of their input
 USUAL_SIZE = 224
+_BETWEEN = re.compile(r"\+(?=efficientnet|timm:|onnx:)", re.IGNORECASE)  # names of several networks
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,14 @@ class Backbone:
     key       differs for other networks and weights: features of different keys are never mixed
     prepare   RGB image of Pillow → (3, h, w) float32
     features  (n, 3, h, w) float32 → (n, d) float32
+    blocks    network → how many features are its own, where this stands for several side by side
     """
 
     name: str
     key: str
     prepare: Callable[[Image], NDArray[np.float32]]
     features: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    blocks: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,27 +72,61 @@ class Preprocessing:
 
 
 def load_backbone(name: str, device: str | None = None) -> Backbone:
-    """efficientnet-lite0, -lite1 or -lite2, "timm:NAME" or "onnx:FILE"."""
+    """efficientnet-lite0, -lite1 or -lite2, "timm:NAME" or "onnx:FILE"; several of them with "+" in between."""
+    names = split_names(name)
+    if len(names) > 1:
+        return _put_side_by_side(name, [load_backbone(one, device) for one in names])
     extra = extra_of(name)
     kind, _, rest = str(name).partition(":")
+    kind = kind.lower().replace("_", "-")
     if extra == "timm":
         return load_timm_model(rest, device)
-    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind.lower(), device)
+    return load_onnx_file(rest, device) if extra == "onnx" else load_efficientnet_lite(kind, device)
+
+
+def split_names(name: str) -> list[str]:
+    """The networks in "A+B"; a "+" inside the name of a file or model is left alone."""
+    return _BETWEEN.split(str(name))
+
+
+def _put_side_by_side(name: str, networks: Sequence[Backbone]) -> Backbone:
+    """One network for several: a prepared picture is all their inputs in a row, a vector."""
+    from PIL.Image import new
+
+    repeated = [one.name for k, one in enumerate(networks) if one.name in [other.name for other in networks[:k]]]
+    if repeated:
+        raise ValueError(f"backbone is {name!r}, which names {repeated[0]} twice: expected different networks")
+    blank = [one.prepare(new("RGB", (64, 64))) for one in networks]
+    shapes, ends = [one.shape for one in blank], np.cumsum([one.size for one in blank])[:-1]
+
+    def prepare(image: Image) -> NDArray[np.float32]:
+        return np.concatenate([one.prepare(image).ravel() for one in networks])
+
+    def features(batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        parts = zip(networks, np.split(batch, ends, axis=1), shapes, strict=True)
+        return np.hstack([one.features(part.reshape(len(part), *shape)) for one, part, shape in parts])
+
+    blocks = {one.name: one.features(given[None]).shape[1] for one, given in zip(networks, blank, strict=True)}
+    return Backbone(name, " + ".join(one.key for one in networks), prepare, features, blocks)
 
 
 def backbone_of_features(features: str) -> str | None:
     """The network that features are called after: efficientnet_lite2 is efficientnet-lite2."""
-    name = features.lower().removesuffix(".mat").replace("_", "-")
-    return name if name in SIZES else None
+    names = [one.removesuffix(".mat").replace("_", "-") for one in features.lower().split("+")]
+    return "+".join(names) if set(names) <= SIZES.keys() else None
 
 
 def extra_of(name: str) -> str:
     """Which extra of zskl the backbone needs. An unknown name is refused, whatever is installed."""
+    names = split_names(name)
+    if len(names) > 1:
+        return ",".join(dict.fromkeys(map(extra_of, names)))
     kind, _, rest = str(name).partition(":")
-    if kind.lower() in SIZES and not rest:
+    kind = kind.lower().replace("_", "-")
+    if kind in SIZES and not rest:
         return "images"
-    if kind.lower() in ("timm", "onnx") and rest:
-        return kind.lower()
+    if kind in ("timm", "onnx") and rest:
+        return kind
     raise ValueError(f"backbone is {name!r}{suggest(name, SIZES)}: expected {', '.join(SIZES)}, timm:NAME or onnx:FILE")
 
 

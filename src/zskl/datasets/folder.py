@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from zskl._files import replace_folder
 from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
-from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset import Dataset, place_blocks
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
@@ -85,6 +85,11 @@ def write_folder(
         "preparation": None if preparation is None else preparation.text(),
         **({PREPARED: data.signatures.attrs[PREPARED]} if PREPARED in data.signatures.attrs else {}),
         "backbone": data.backbone,
+        **{
+            field: {name: len(columns) for name, columns in blocks.items()}
+            for field, blocks in (("blocks", data.blocks or {}), ("signature_blocks", data.signature_blocks or {}))
+            if len(blocks) > 1
+        },
         **({} if encoder is None else {"encoder": dict(encoder)}),
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
@@ -124,6 +129,8 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         source=str(folder),
         feature_names=None if names is None else tuple(names),
         backbone=manifest.get("backbone"),  # earlier versions kept none
+        blocks=manifest.get("blocks"),
+        signature_blocks=manifest.get("signature_blocks"),
         checked=True,  # the features were checked when the folder was made
     )
     del labels, parts
@@ -279,6 +286,7 @@ class RawFeatures:
     identifiers: tuple[str, ...]
     labels: Labels
     ids: list[str] | None
+    parts: Mapping[str, int]  # file → how many of the columns are its own, of several files
 
     def finish(
         self, target: Path, training: NDArray[np.int64], fill: bool
@@ -371,7 +379,11 @@ def _copy_features(
     if survey is not None and survey.empty:
         _warn_left_out(source, survey.empty, "it is empty")
     kinds = None if survey is None else survey.categories
-    return RawFeatures(path, source, names, kinds, left_out, found, ids or None)
+    kept = {
+        name: sum((names or [""] * width)[k] not in left_out for k in columns)
+        for name, columns in place_blocks(file.parts).items()
+    }
+    return RawFeatures(path, source, names, kinds, left_out, found, ids or None, kept)
 
 
 def _warn_left_out(source: object, names: Sequence[str], why: str) -> None:
@@ -402,9 +414,9 @@ def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterat
 
 def make(
     out: PathLike,
-    features: PathLike,
+    features: PathLike | Sequence[PathLike],
     labels: PathLike,
-    signatures: PathLike,
+    signatures: PathLike | Sequence[PathLike],
     *,
     unseen: Sequence[str | int] | None = None,
     unseen_fraction: float = 0.25,
@@ -429,14 +441,16 @@ def make(
     ----------
     out : path-like
         The folder to write.
-    features : path-like
+    features : path-like or list of path-like
         A file with a row per sample: .csv, .tsv, .xlsx, .parquet, .npy, .npz or .mat, also .csv.gz and .csv.zst; "-" is
-        CSV from standard input. A column "id" names the rows. True is 1 and False 0.
+        CSV from standard input. A column "id" names the rows. True is 1 and False 0. Several files, such as the
+        features of two networks, stand side by side: `Dataset.blocks` says which columns are whose.
     labels : path-like
         The class of each row: a column (or array) of the features file, or a file of its own, also .txt with a label
         per line. If both files name their rows, the rows are matched by name.
-    signatures : path-like
+    signatures : path-like or list of path-like
         A file with one row, or several, per class. The column "class" names the class, the others are its attributes.
+        Several tables of the same classes stand side by side, see `Dataset.signature_blocks`.
     unseen : sequence of labels, default=None
         The classes without training rows. None draws `unseen_fraction` of the classes.
     unseen_fraction : float, default=0.25
@@ -502,18 +516,21 @@ def make(
 
     split.check_seed(seed)
     out = Path(out)
-    _check_folder_paths(out, features, labels, signatures)
     features, labels, signatures = (
-        tables.TextFile(os.fspath(path), encoding, decimal) for path in (features, labels, signatures)
+        tables.TextFile(_join_paths(given), encoding, decimal) for given in (features, labels, signatures)
     )
+    _check_folder_paths(out, features, labels, signatures)
     check_preparation_options(missing, categories)
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
-    source = None
+    source, table_widths = None, dict[str, int]()
     if text_column is None:
-        table = tables.read_signatures(signatures, column, keep_columns, missing=missing, categories=categories)
+        table, table_widths = tables.read_class_tables(
+            signatures, column, keep_columns, missing=missing, categories=categories
+        )
         _check_folder_columns(table, head, keep_columns, features, signatures)
-        texts = read_texts(signatures)  # if the table was made from texts
+        # If a table was made from texts.
+        texts = next(filter(None, map(read_texts, tables.list_files(signatures))), None)
     else:
         if missing is not None or categories is not None:
             raise ValueError("missing and categories are for tables of numbers: leave them out where rows are texts")
@@ -521,7 +538,10 @@ def make(
         table, texts = source.describe(read_names(signatures, encoding))
         head = tables.encode_texts_of(head, source.column, source.encode, table.shape[1])
     with open_new_folder(out, force) as temporary:
-        rows = _copy_features(temporary / "raw.npy", head, labels, column, missing, categories, keep_columns)
+        files = tables.list_files(features)
+        numbers = len(files) > 1 and all(str(one).lower().endswith(tables.ARRAYS) for one in files)
+        how = (None, None) if numbers else (missing, categories)
+        rows = _copy_features(temporary / "raw.npy", head, labels, column, *how, keep_columns)
         found = rows.labels
         if all(map(is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
             found, table = found.plain(), table.set_axis([plain_label(one) for one in table.index], axis=0)
@@ -550,6 +570,8 @@ def make(
             source=str(signatures),
             feature_names=names,
             backbone=tables.find_backbone(features),
+            blocks=place_blocks(tables.find_blocks(features, rows.parts)),
+            signature_blocks=place_blocks(table_widths),
             checked=True,  # while it was read, block by block
         )
         made = {
@@ -573,9 +595,22 @@ def make(
     return load_folder(out)
 
 
+def _join_paths(given: PathLike | Sequence[PathLike]) -> str:
+    """A path, or A+B of several."""
+    paths = [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
+    joined = "+".join(paths)
+    if len(paths) > 1 and len(tables.list_files(joined)) < len(paths):
+        for path in paths:
+            if not Path(path).is_file() or "+" in path:
+                raise ValueError(
+                    f"{path} is no file that can stand beside others: expected a file without + in its path"
+                )
+    return joined
+
+
 def _check_folder_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
     """Refuse to write over what is read, and the same file, or standard input, for two things."""
-    for given in (features, signatures, labels):
+    for given in [one for path in (features, signatures, labels) for one in tables.list_files(path)]:
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
     named = {"features": features, "labels": labels, "signatures": signatures}

@@ -272,7 +272,8 @@ def embed(
     out : path-like
         The .npz file to write.
     backbone : str or Backbone, default="efficientnet-lite2"
-        The network: efficientnet-lite0, -lite1 or -lite2, timm:NAME, onnx:FILE, or a `Backbone`.
+        The network: efficientnet-lite0, -lite1 or -lite2, timm:NAME, onnx:FILE, or a `Backbone`. "A+B" stands for
+        several, whose features lie side by side; the file says which are whose.
     batch_size : int, default=32
         How many pictures the network gets at once.
     device : str, default=None
@@ -333,6 +334,9 @@ def embed(
         raise ValueError(f"none of the {len(skipped)} pictures could be used ({why}): check the files")
     files = [picture.path.as_posix() for picture in kept.values()]
     arrays = {"files": np.array(files, dtype=np.str_), "backbone": np.array(network.name)}
+    if network.blocks is not None:
+        arrays["block_names"] = np.array(list(network.blocks), dtype=np.str_)
+        arrays["block_widths"] = np.array(list(network.blocks.values()))
     labels = [picture.label for picture in kept.values() if picture.label is not None]
     if labels:
         arrays["labels"] = np.array(labels, dtype=np.str_)

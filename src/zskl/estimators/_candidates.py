@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -24,7 +24,7 @@ from zskl._arrays import (
     to_dense,
     to_numpy,
 )
-from zskl._validation import check_count, check_option, check_positive, list_values, suggest
+from zskl._validation import check_count, check_option, check_positive, find_caller_level, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.scaling import Scaling, float_type
 from zskl.signatures import table as tables
@@ -104,10 +104,9 @@ def wrap_repr_lines(kind: type) -> None:
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
 
 
-def get_temperatures(
-    temperatures: Mapping[str, float] | None, seen: NumPyArray, usual: float = 1.0, stacklevel: int = 3
-) -> NumPyArray:
+def get_temperatures(model: ZeroShotClassifier, seen: NumPyArray, usual: float = 1.0) -> NumPyArray:
     """(c,) T of the rows that each candidate answers; the usual one with a warning if none is fitted."""
+    temperatures = model.temperatures_
     if temperatures is not None:
         if seen.all() or not seen.any():
             return np.full(len(seen), temperatures["seen" if seen.all() else "unseen"])
@@ -116,9 +115,9 @@ def get_temperatures(
         return np.where(seen, *sides)
     warnings.warn(
         "the probabilities of this model are not calibrated: their order is right, their size is not; "
-        "fit it by selection.tune, or call selection.calibrate on it",
+        f"{model._calibration_advice}",
         UncalibratedWarning,
-        stacklevel=stacklevel,
+        stacklevel=find_caller_level(),
     )
     return np.full(len(seen), usual)
 
@@ -407,7 +406,7 @@ def pick_rows(
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperatures = get_temperatures(model.temperatures_, scorer.seen) if likely else np.ones(len(scorer.seen))
+    temperatures = get_temperatures(model, scorer.seen) if likely else np.ones(len(scorer.seen))
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
     for rows, found in scorer.blocks(X):

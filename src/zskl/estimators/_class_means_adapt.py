@@ -436,10 +436,12 @@ def is_clear_gain(entry: dict[str, Any]) -> bool:
     return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and bearable)
 
 
-def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
+def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool, advice: str) -> None:
+    """Refuse to adapt where validation classes promise nothing; `advice` is for a model that has tried nothing."""
     if entry is None:
-        advice = "collect more rows" if practised else "fit it by selection.tune, call selection.calibrate on it"
-        tried = f"{'as few' if practised else 'any'} on validation classes; {advice}"
+        tried = (
+            "as few on validation classes; collect more rows" if practised else f"any on validation classes; {advice}"
+        )
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
             f"tried {tried}, or use force=True (--force)"

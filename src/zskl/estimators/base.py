@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -131,6 +132,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder_: dict[str, Any] | None  # of a model whose rows are texts or pictures: what encodes them, as JSON
     encoded_examples_: NumPyArray  # (m, d) some of its training rows as they were encoded
     _warned: bool  # that it has no descriptions
+    _calibration_advice = "fit it by selection.tune, or call selection.calibrate on it"
 
     # What a method may provide
 
@@ -290,6 +292,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return rows.fit_scaling(self.feature_scaling, weights)
 
     def _fit_signature_scaling(self, matrix: Any) -> Any:
+        made, whole = self.signature_table_.preparation, matrix.shape[1] == self.signature_table_.matrix.shape[1]
+        if self.signature_scaling == scaling.AUTO and made is not None and made.is_mixed and whole:
+            # Words are 0 and 1, and would drown beside centimetres.
+            found = scaling.fit_scaling("unit-center-l2", matrix, "signature_scaling")
+            return replace(found, reason="words stand beside numbers")
         return scaling.fit_scaling(self.signature_scaling, matrix, "signature_scaling")
 
     def _describe(self, given: Any) -> SignatureTable:
@@ -665,7 +672,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _temperatures(self, seen: NumPyArray) -> NumPyArray:
         usual = 1.0 if len(self.seen_classes_) else COSINE_TEMPERATURE
-        return _candidates.get_temperatures(self.temperatures_, seen, usual, stacklevel=4)
+        return _candidates.get_temperatures(self, seen, usual)
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

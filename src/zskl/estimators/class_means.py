@@ -1263,7 +1263,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
             how = replace(how, balance=float(balance))
         if not force:
-            teaching.check_adaptation_gain(entry, per_class, self.practice_ is not None)
+            teaching.check_adaptation_gain(entry, per_class, self.practice_ is not None, self._calibration_advice)
         new = self._copy_for_teaching()
         new._set_shrinkage(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
         scaled = new._scale_rows(X)

@@ -29,7 +29,7 @@ from zskl._arrays import (
     runs_on_gpu,
     to_numpy,
 )
-from zskl._validation import check_count, check_flag, check_option, check_positive
+from zskl._validation import check_count, check_flag, check_option, check_positive, list_values
 from zskl.estimators import search_vectors
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
 from zskl.estimators._inputs import Training, check_features, refuse_weights
@@ -219,6 +219,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         callback: Callback | None = None,
         monitor: Any = None,
         monitor_every: int = 100,
+        row_signatures: Any = None,
     ) -> Self:
         """
         Learn the projection from rows, their classes and the signatures of the classes.
@@ -239,6 +240,9 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
             Rows whose accuracy, among the classes they hold, is recorded in `history_`. They never influence W.
         monitor_every : int, default=100
             After how many iterations to look at them.
+        row_signatures : array-like of shape (n_samples, n_attributes), default=None
+            A signature of each training row, as in Eq. 9: a row is compared with its own, and with one of each other
+            class, drawn from the rows of that class. `signatures` still describes the classes at prediction.
 
         Returns
         -------
@@ -258,7 +262,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         (2, 2)
         """
         with self._all_or_nothing():
-            train_stack([self], X, y, signatures, callback, monitor, monitor_every)
+            train_stack([self], X, y, signatures, callback, monitor, monitor_every, row_signatures)
             if self.diverged_ is not None:
                 radial = self._kernel().radial
                 advice = ", or widen the kernel" if radial else ", lower degree, or raise incoherence_weight"
@@ -467,6 +471,7 @@ def train_stack(
     callback: Callback | None = None,
     monitor: Any = None,
     monitor_every: int = 100,
+    row_signatures: Any = None,
 ) -> None:
     for member in members:
         member._check_parameters()
@@ -474,6 +479,8 @@ def train_stack(
     # Read now: below, the others take over all that the first has learned, the projection of an earlier fit too.
     earlier = [_earlier_fit(member) for member in members]
     training = first._prepare(X, y, signatures, rows.make_reader(first.streaming, X))
+    if row_signatures is not None:
+        training = replace_signatures(first, training, row_signatures)
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
     seed = resolve_seed(first.random_state)
@@ -523,7 +530,7 @@ def _train_members(
     streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
     # Numba's step knows one member, NumPy arrays, and no squares of the gradients of single samples.
-    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
+    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample and not training.own
     solution = solver.minimise(
         make_cpu_step(first, training, seed) if alone else make_step(objective, training, seed, per_sample),
         start,
@@ -537,8 +544,8 @@ def _train_members(
         smoothing=first.smoothing,
         epsilon=first.epsilon,
         callback=after_step if monitors or callback is not None else None,
-        steady=training.rows.shape[1] == 1 and streamed is None,
-        fuse=None if per_sample else make_fused_step(objective, training),
+        steady=training.rows.shape[1] == 1 and streamed is None and not training.own,
+        fuse=None if per_sample or training.own else make_fused_step(objective, training),
         order_of=None if streamed is None else streamed.batches,
     )
     W = to_numpy(solution.state.W)
@@ -553,6 +560,28 @@ def _train_members(
         member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
         member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in monitors})
         member._continuation = None if V is None else (V[k].copy(), solution.state.steps, solution.state.epochs)
+
+
+def replace_signatures(member: ZeroShotKernelClassifier, training: Training, given: Any) -> Training:
+    """The training set with a signature for each row in place of those of the classes."""
+    names = member.attribute_names_
+    if hasattr(given, "columns") and names is not None:
+        missing = [name for name in names if name not in given.columns]
+        if missing:
+            raise ValueError(f"`row_signatures` has no column {list_values(missing)}: expected those of `signatures`")
+        given = given[list(names)]
+    values, expected = np.asarray(given, np.float64), (len(training.codes), training.Y.shape[1])
+    if values.shape != expected or not np.isfinite(values).all():
+        raise ValueError(
+            f"`row_signatures` has shape {values.shape}: expected {expected}, a row of finite numbers for each row of "
+            "X and a column for each of `signatures`"
+        )
+    codes = to_numpy(training.codes)
+    groups = [np.flatnonzero(codes == code) for code in range(len(training.sizes))]
+    counts = np.array([len(group) for group in groups])
+    padded = np.stack([np.resize(group, counts.max()) for group in groups])
+    Y = convert_like(member.signature_scaling_.apply(values), training.Y)
+    return replace(training, Y=Y, rows=padded, counts=counts, own=True)
 
 
 def member_column(values: Sequence[float], place: Array) -> Array:
@@ -589,6 +618,8 @@ def make_step(objective: Objective, training: Training, seed: int, per_sample: b
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
         Y = _step_signatures(training, training.Y, seed, t)
+        if training.own:
+            Y = namespace(Y).concat([Y, training.Y[rows]], axis=0)
         return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
 
     return step

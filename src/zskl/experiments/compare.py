@@ -319,23 +319,27 @@ def unsteady_figures(choice: Choice) -> list[str]:
 
 
 def default_notes(records: Sequence[Record]) -> list[str]:
-    """A sentence for each method on whether the default setting was kept, by each scoring that chose."""
+    """Whose default setting gave way to a tuned one, and by how much that was better on validation classes."""
     found: dict[str, dict[str, list[AgainstDefault]]] = {}
     for record in records:
         for scoring, choice in record.tune.choices.items():
             if choice.against_default is not None:
                 found.setdefault(record.method, {}).setdefault(scoring, []).append(choice.against_default)
-    return [
-        f"{method}: {'; '.join(f'by {SPOKEN[scoring]} {_describe_default(seeds)}' for scoring, seeds in mine.items())}"
-        for method, mine in found.items()
-    ]
+    said = []
+    for method, mine in found.items():
+        gains = [f"{SPOKEN[scoring]} {gain}" for scoring, seeds in mine.items() if (gain := _describe_gain(seeds))]
+        said += [f"{method} ({', '.join(gains)})"] if gains else []
+    if not said:
+        return ["default settings are kept: on validation classes no other is clearly better"] if found else []
+    return [f"tuned settings are clearly better than defaults on validation classes, in points: {', '.join(said)}"]
 
 
-def _describe_default(seeds: Sequence[AgainstDefault]) -> str:
-    """The sentence on one seed, or on how many of several kept the default."""
-    if len(seeds) == 1:
-        return str(seeds[0])
-    return f"the default setting is kept for {sum(one.kept for one in seeds)} of {len(seeds)} seeds"
+def _describe_gain(seeds: Sequence[AgainstDefault]) -> str:
+    """That of the seeds where the default gave way."""
+    replaced = [one for one in seeds if not one.kept]
+    gains = [100 * one.gain for one in replaced if one.gain is not None]
+    share = f" in {len(replaced)} of {len(seeds)} seeds" if len(seeds) > 1 else ""
+    return f"{f'{statistics.mean(gains):+.1f}' if gains else 'where that diverged'}{share}" if replaced else ""
 
 
 def fold_spread_note(records: Iterable[Record]) -> str | None:

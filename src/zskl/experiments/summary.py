@@ -18,6 +18,7 @@ Figures = Mapping[str, Mapping[str, Figure]]  # method → column → figure
 Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
 ZERO_SHOT, PLAIN, CALIBRATED = "zero-shot", "H", "calibrated H"
 FEW = 3  # rivals that a sentence names
+HELPED = 5  # points that a class gains by examples, to be named
 SHOWN = 0.05  # points: what shows in a figure with one digit
 AREA = "area"  # of the seen–unseen curve: for `zskl compare` and the report
 
@@ -153,7 +154,24 @@ def _evidence_sentence(groups: Groups, figures: Figures) -> str:
     luck = ends is not None and all(ends[0] <= mine[column].mean <= ends[1] for column in used)
     declined = [uncertainty.split_column(column)[1] for column in columns if column not in used]
     refused = f"; it did not adapt to {_list_names(declined)} ({uncertainty.DECLINED})" if declined else ""
-    return f"{', '.join(clauses)}{'; differences so small may be luck' if luck else ''}{refused}."
+    small = "; differences so small may be luck" if luck else ""
+    return f"{', '.join(clauses)}{small}{refused}.{_most_helped(groups[who])}"
+
+
+def _most_helped(records: Sequence[Record]) -> str:
+    """The classes to which the most examples bring most, for descriptions fail where these gain."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    most = max((one.shots for record in records for one in record.taught or ()), default=0)
+    for record in records:
+        before = record.zsl.per_class
+        for after in (one.zsl.per_class for one in record.taught or () if one.shots == most):
+            for name in before.keys() & after.keys():
+                pairs.setdefault(name, []).append((before[name], after[name]))
+    means = {name: [100 * sum(side) / len(found) for side in zip(*found, strict=True)] for name, found in pairs.items()}
+    gains = {name: high - low for name, (low, high) in means.items()}
+    helped = sorted((name for name in gains if gains[name] >= HELPED), key=lambda name: (-gains[name], name))
+    said = [f"{name} ({means[name][0]:.0f} → {means[name][1]:.0f} %)" for name in helped[:3]]
+    return f" {most} example{'' if most == 1 else 's'} help most with {_list_names(said)}." if said else ""
 
 
 def _format_summary_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
@@ -189,15 +207,20 @@ def run_table(records: Sequence[Record]) -> Comparison:
         plain = {name: figure for name, figure in row.figures.items() if name not in table.given}
         rows.append(Row(said, row.seeds, plain))
         rows += [
-            Row({"method": f"+ {words.removesuffix(' of each class')}", "settings": ""}, None, found)
-            for words, found in _evidence_figures(row, table.given).items()
+            Row({"method": f"+ {_shorten(words)}", "settings": ""}, None, found)
+            for words, found in evidence_figures(row, table.given).items()
         ]
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
     notes = [*_note_summary_marks(table.rows, CALIBRATED in columns), *default_notes(records)]
     return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
 
 
-def _evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
+def _shorten(words: str) -> str:
+    """ "5 examples of each class" or "unlabelled rows of all classes", to fit below the name of a method."""
+    return words.removesuffix(" of each class").replace(" rows of ", " ").removesuffix(" classes")
+
+
+def evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
     """What the model was given → the figures after it, under the names of plain ones."""
     found: dict[str, dict[str, Figure]] = {}
     for column in columns:
@@ -223,5 +246,5 @@ def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str
 def _note_summary_marks(rows: Sequence[Row], calibrated: bool) -> list[str]:
     mark, advice = uncertainty.DECLINED, "" if calibrated else "; --calibrate tries that"
     marked = [row.labels["method"] for row in rows if any(figure.mark == mark for figure in row.figures.values())]
-    reason = "did not adapt: validation classes do not promise that unlabelled rows help"
+    reason = "did not adapt: validation classes promise no clear gain"
     return [f"{mark} {name} {reason}{advice}" for name in dict.fromkeys(marked)]

@@ -242,16 +242,20 @@ def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
     """Sentences about models that did not adapt, and about columns that not every seed of a row has."""
     found: dict[str, None] = {}
     for group in groups:
+        reasons: dict[str, None] = {}
         who, seeds = f"{group[0].dataset}, {group[0].method}", {record.seed for record in group}
         for column in evidence_columns(group):
             have = [record for record in group if column in evidence_results(record)]
             for record in have:
                 why = evidence_results(record)[column].declined
                 if why:
-                    found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {why}"] = None
+                    why = why.partition(": expected")[0]  # the rest is advice to one who adapts by hand
+                    reasons[why.removeprefix("validation classes promise ") if reasons else why] = None
             number = len({record.seed for record in have})
             if number < len(seeds):
                 found[f"{who}: {column!r} is left out, since {number} of {len(seeds)} seeds have it"] = None
+        if reasons:
+            found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {'; '.join(reasons)}"] = None
     return list(found)
 
 

@@ -153,6 +153,7 @@ class Unit:
         """Choose where asked, through `engine`, fit on the trainval rows, evaluate both protocols: the record."""
         state = unit_seed(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
+        methods.set_blocks(estimator, data.blocks, data.signature_blocks)
         clock = Clock()
         model, calibrated, own, tuning = _fit_models(self, estimator, data, report, engine, clock)
         if not len(data.parts["test_seen"]):
@@ -263,8 +264,9 @@ def _fit_models(
     folds = _choose_folds(unit, data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
+    grids = methods.add_table_weights(unit.grids, estimator)
     search = selection.search(
-        *(estimator, X, y, table, unit.grids, folds, engine, report_search, unit.bounds),
+        *(estimator, X, y, table, grids, folds, engine, report_search, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -286,7 +288,7 @@ def _fit_models(
     clock.lap("fit")
     plain = next(iter(models.values()))
     calibrated = models.get("gzsl", plain) if unit.calibrate else None
-    return plain, calibrated, models.get(RAW), _describe_tuning(unit, search, choices)
+    return plain, calibrated, models.get(RAW), _describe_tuning(unit, grids, search, choices)
 
 
 def _fit_chosen(
@@ -339,7 +341,9 @@ def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
     return None if drawn else selection.folds(data)
 
 
-def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
+def _describe_tuning(
+    unit: Unit, grids: Sequence[Mapping[str, Any]], search: Search, choices: Mapping[str, Choice]
+) -> record.Tuning:
     diverged = ((to_plain_json(search.settings[place]), step) for place, step in search.diverged.items())
     chosen = {
         scoring: record.Choice(
@@ -354,11 +358,11 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
         )
         for scoring, choice in choices.items()
     }
-    grids = [{name: tuple(values) for name, values in grid.items()} for grid in unit.grids]
+    tried = [{name: tuple(values) for name, values in grid.items()} for grid in grids]
     return record.Tuning(
         scoring=unit.scoring,
-        grid=grids[0],
-        also=tuple(grids[1:]) or None,
+        grid=tried[0],
+        also=tuple(tried[1:]) or None,
         folds=len(search.folds),
         bounds=unit.bounds or None,
         settings=len(search.settings),

@@ -43,8 +43,9 @@ PRINTED_BEATEN = "the paper's kernels, as printed, beat its baselines"
 BEATEN = "the paper's kernels, improved, beat its baselines (no claim of the paper)"
 OWN = "our methods beat all baselines (no claim of the paper)"
 CLAIMS = (INCOHERENCE, *RAISED.values(), SMALL, LARGE, INTERIOR, PRINTED_BEATEN, BEATEN, OWN)
-NO_SPREAD = "no interval: it takes two seeds of each"
-NO_ANSWERS = "no interval: the records keep no answers"
+LACKING = "no interval"
+NO_SPREAD = f"{LACKING}: it takes two seeds of each"
+NO_ANSWERS = f"{LACKING}: the records keep no answers"
 
 
 @dataclass(frozen=True)

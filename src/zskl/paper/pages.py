@@ -6,6 +6,7 @@ import csv
 import html
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -271,6 +272,7 @@ def write_readme(results: Results, file: Path, folder: Path | None = None) -> No
 EARLIER = "statements_before.csv"  # tables/statements.csv of an earlier version, in the folder of the records
 ABLATION = "ablation.jsonl"  # written by benchmarks/printed_ablation.py
 STATEMENT = ("statement", "case", "holds")
+ANSWERS = (YES, NO, UNDECIDED, UNTESTED, "not measured")
 BLIND = "blind/column.json"  # written by benchmarks/blind_column.py
 PAPER_PAGE = "paper-tables"
 PAPER_TITLE = "The paper's tables, printed and measured"
@@ -329,7 +331,7 @@ def paper_page(
     blocks.append(
         tuple(f"{statement}, {where}: {holds}" for statement, where, holds in stated if where in _names(results))
     )
-    return [*blocks, *_earlier_blocks(folder, stated)], stated
+    return [*blocks, *_earlier_blocks(folder, stated, verdicts)], stated
 
 
 def _names(results: Results) -> set[str]:
@@ -424,19 +426,40 @@ def _claim_blocks(verdicts: Sequence[Verdict]) -> list[Block]:
     return [Heading("Claims of the paper"), said, _text_table(rows)]
 
 
-def _earlier_blocks(folder: Path, stated: Sequence[tuple[str, str, str]]) -> list[Block]:
-    """Which statements of an earlier version change: now there are more seeds, their variance, and a correction."""
+def _earlier_blocks(
+    folder: Path, stated: Sequence[tuple[str, str, str]], verdicts: Sequence[Verdict] = ()
+) -> list[Block]:
+    """Which statements of an earlier version change: in words by statement, and every case."""
     before = {(one["statement"], one["case"]): one["holds"] for one in _read_earlier(folder / EARLIER)}
+    now = {(statement, where): holds for statement, where, holds in stated}
+    changed = {place: now.get(place, ANSWERS[-1]) for place in before if now.get(place) != before[place]}
     if not before:
         return []
-    now = {(statement, where): holds for statement, where, holds in stated}
+    why = {(one.claim, one.where): one.figure for one in verdicts}
+    said = []
+    for statement in dict.fromkeys(name for name, _ in changed if name in claims.CLAIMS):
+        mine = [place for place in before if place[0] == statement]
+        counts = (Counter(found[place] for place in mine) for found in (before, {**before, **changed}))
+        old, new = (", ".join(f"{one[answer]} {answer}" for answer in ANSWERS if one[answer]) for one in counts)
+        lacking = sum(claims.LACKING in why.get(place, "") for place in mine)
+        rest = f"; of {lacking} the records allow no interval" if lacking else ""
+        said.append(f"{statement}: before {old}; now {new}{rest}")
     rows = [
-        {"statement": place[0], "case": place[1], "before": before[place], "now": now.get(place, "not measured")}
-        for place in before
-        if now.get(place) != before[place]
+        {
+            "statement": name,
+            "case": case,
+            "before": before[name, case],
+            "now": holds,
+            "figures": why.get((name, case), ""),
+        }
+        for (name, case), holds in changed.items()
     ]
-    said = f"Of {len(before)} statements of the version before, {len(rows)} change."
-    return [Heading("Which earlier statements change"), said, *([_text_table(rows)] if rows else [])]
+    total = (
+        f"Of {len(before)} statements of the version before, {len(changed)} change. That version had no intervals of "
+        "curves, no variance of seeds and no correction for many cases."
+    )
+    blocks: list[Block] = [Heading("Which earlier statements change"), total]
+    return blocks + ([tuple(said)] if said else []) + ([_text_table(rows)] if rows else [])
 
 
 def blocks_to_markdown(blocks: Sequence[Block]) -> str:

@@ -471,7 +471,7 @@ def _count_better(found: Mapping[str, Mapping[str, Figure]], method: str) -> Fig
 def _layout_notes(problems: Mapping[str, Problem], rows: Sequence[Row], table: str) -> Iterator[str]:
     yield (
         f"Lines named {PUBLISHED} are the paper's, of {PUBLISHED_FEATURES}; the others are ours, named as zskl names "
-        "the method. A dash: nothing was measured or published."
+        "the method. A dash: nothing was measured or published. Seeds: of the dataset that has the fewest."
     )
     yield f"Ours are of {'; '.join(f'{problem.name}, {describe_features(problem)}' for problem in problems.values())}."
     marks = {mark for row in rows for figure in row.figures.values() for mark in figure.mark}

@@ -59,15 +59,18 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     """
     if not found:
         raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
-    table = compare.compare(found)
+    table = sections.sort_best_first(compare.compare(found))
     here = sections.group_problems(found, table)
-    shown = [*sections.protocol_tables(table), *sections.difference_tables(compare.compare(found, differences=True))]
+    shown = [
+        *sections.protocol_tables(table),
+        *sections.difference_tables(compare.compare(found, differences=True), table),
+    ]
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
     commands = [*run_commands(found, out), compare_command(runs), report_command(runs)]
     parts = [
-        Section("tables", "Both protocols", tables=shown, commands=[compare_command(runs)]),
+        Section("tables", "Results", tables=shown, words=[sections.explain_results(table)]),
         *map(_problem_section, here),
-        Section("times-all", "Times", tables=[sections.time_table(here)], commands=run_commands(found)),
+        Section("times-all", "Times", tables=[sections.time_table(here)]),
         Section("again", "Where this comes from", tables=[sections.source_table(here)], commands=commands),
     ]
     style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
@@ -76,7 +79,6 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
         style=style,
         script=script,
         summary=sections.summary_sentences(here, table),
-        report_command=report_command(runs),
         sections=parts,
         version=__version__,
         count=len(found),
@@ -115,7 +117,7 @@ def _problem_section(problem: Problem) -> Section:
     words = [] if figures or listed or folds else ["The records hold nothing beyond the tables above."]
     if len(cases) > METHODS:
         words.append(f"Figures of single classes: of the {METHODS} methods of highest zero-shot accuracy.")
-    return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(problem.records))
+    return Section(problem.address, problem.name, figures, listed, words, folds)
 
 
 def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
@@ -128,7 +130,14 @@ def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
     listed = sections.attribute_table(problem, case)
     if not figures and not listed:
         return None
-    return Section(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown=shown)
+    return Section(
+        f"method-{problem.place(case)}",
+        f"{case.name} on {problem.name}",
+        figures,
+        listed,
+        commands=run_commands(case.records),
+        shown=shown,
+    )
 
 
 def _digest_page_source(text: str) -> str:

@@ -8,14 +8,14 @@ import json
 import shlex
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from zskl import plots
 from zskl.datasets.xlsa17 import BENCHMARKS
-from zskl.experiments import compare, summary
+from zskl.experiments import compare, summary, uncertainty
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
 from zskl.experiments.record import Record, Setting, unpack_answers
 from zskl.plots import _style, confusion, convergence, reliability, seen_unseen_curve, validation
@@ -74,6 +74,11 @@ class Cell:
     value: float | None = None
     best: bool = False
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it is one long word, which a narrow column must break."""
+        return max(map(len, self.text.split()), default=0) > 40
+
     @classmethod
     def of_number(cls, value: float | None, form: str = ".1f") -> Cell:
         return cls("") if value is None else cls(f"{value:{form}}", value)
@@ -107,12 +112,11 @@ class Figure:
     svg: str
     note: str
     csv: str
-    command: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """Figures, then tables, then a fold for each method, `shown` without a click, then the commands behind them."""
+    """Words, figures, tables, then a fold for each method, `shown` without a click, then the commands behind it."""
 
     name: str
     title: str
@@ -131,10 +135,9 @@ def make_figure(
     note: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
-    records: Sequence[Record],
 ) -> Figure:
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
-    return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
+    return Figure(name, title, svg, note, to_csv_text(columns, rows))
 
 
 def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -330,57 +333,122 @@ STAGES = ("search", "calibrate", "fit", "evaluate")
 
 
 def protocol_tables(table: Comparison) -> Iterator[Table]:
-    """Per cent, mean over seeds with its interval; the best of each dataset bold."""
+    """Per cent, mean over seeds with its interval; the best of each dataset bold. What they mean, `explain_results`
+    says once."""
     for name, (title, wanted) in PROTOCOLS.items():
         figures = tuple(figure for figure in wanted if figure in table.figures)
         if not figures:
             continue
-        part = Comparison(table.labels, figures, table.rows)
-        if any(figure.low is not None for row in part.rows for figure in row.figures.values()):
-            note = (
-                "Mean per-class top-1 accuracy. In brackets the 95 % interval over draws of classes and of rows within "
-                "them. Bold: the highest, and all that are not clearly lower; nothing where that is all of them."
-            )
-        else:
-            note = (
-                "Mean per-class top-1 accuracy. ± standard deviation over seeds. The records keep no answers of rows, "
-                "so there are no intervals."
-            )
-        if name == "generalised":
-            note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
-        yield _comparison_table(name, title, part, "%", note)
+        yield _comparison_table(name, title, Comparison(table.labels, figures, table.rows), "%", "")
     given = table.split()[1]
     if given is None:
         return
+    columns = [name for name in table.figures if any(name == uncertainty.split_column(one)[0] for one in given.given)]
+    rows = []
+    for row in given.rows:
+        labels = [Cell(_say_label(name, row)) for name in table.labels]
+        plain = {name: figure for name, figure in row.figures.items() if name in columns}
+        after = {"the description alone": plain, **summary.evidence_figures(row, given.figures)}
+        for words, found in after.items():
+            rows.append(
+                [*labels, Cell(words), *(replace(_figure_cell(found.get(name)), best=False) for name in columns)]
+            )
     note = (
-        "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
-        "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
-        "†: the model did not adapt, and its figure is that of the table above."
+        "Examples are rows of unseen classes with their labels, which are not scored; unlabelled rows are the test "
+        f"rows without labels. {uncertainty.DECLINED}: the model did not adapt, and stayed as it was."
     )
-    yield _comparison_table("given", "After examples or unlabelled rows", given, "%", note)
+    titles = [*_name_labels(table), "learned from", *(f"{name} (%)" for name in columns)]
+    title = "What examples and unlabelled rows bring"
+    yield Table("given", title, titles, rows, note, compare.to_csv(given))
 
 
-def difference_tables(table: Comparison) -> list[Table]:
-    if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
+def explain_results(table: Comparison) -> str:
+    """What the columns of the tables mean, those that there are."""
+    meant = {
+        "zero-shot": "Zero-shot: the answer is chosen among unseen classes, which have no training row.",
+        "seen": "Unseen, seen: how many rows of either are right where the answer is chosen among all classes.",
+        "H": "H: the harmonic mean of these two.",
+        "calibrated H": "Calibrated H: H after scores of seen classes are lowered as validation classes advise.",
+        "area": "Area: under the curve of all such changes.",
+    }
+    if _has_intervals(table):
+        spread = (
+            "in brackets the 95 % interval over draws of classes and of rows within them. Bold: the highest, and all "
+            "that are not clearly lower; nothing where that is all of them."
+        )
+    else:
+        spread = "± standard deviation over seeds. The records keep no answers of rows, so there are no intervals."
+    words = [meant[name] for name in meant if name in table.figures]
+    return " ".join([*words, f"All are means over classes, in per cent; {spread}"])
+
+
+def _has_intervals(table: Comparison) -> bool:
+    return any(figure.low is not None for row in table.rows for figure in row.figures.values())
+
+
+def sort_best_first(table: Comparison) -> Comparison:
+    """Rows of each dataset by calibrated H, else H, else zero-shot accuracy."""
+    column = next((name for name in ("calibrated H", "H", "zero-shot") if name in table.figures), None)
+    first = {name: place for place, name in enumerate(dict.fromkeys(row.labels["dataset"] for row in table.rows))}
+
+    def cost(row: Row) -> tuple[int, float]:
+        figure = row.figures.get(column or "")
+        return first[row.labels["dataset"]], float("inf") if figure is None else -figure.mean
+
+    return replace(table, rows=tuple(sorted(table.rows, key=cost)))
+
+
+def difference_tables(differences: Comparison, table: Comparison) -> list[Table]:
+    """Paired differences from the highest, in the order of `table`."""
+    if not _has_intervals(differences):
         return []
     note = (
-        "In brackets the 95 % interval of the difference, by the same draws of classes and rows for both methods. "
-        "Where it includes 0, the two cannot be told apart on these data. Bold: as in the tables above."
+        "By the same draws of classes and rows for both methods. Where the interval of a difference includes 0, the "
+        "two cannot be told apart on these data."
     )
-    title = "Difference from the highest figure"
-    return [_comparison_table("differences", title, table.split()[0], "points", note)]
+    place = {tuple(row.labels.values()): number for number, row in enumerate(table.rows)}
+    rows = sorted(differences.rows, key=lambda row: place[tuple(row.labels.values())])
+    plain = replace(differences, rows=tuple(rows)).split()[0]
+    return [_comparison_table("differences", "Difference from the highest figure", plain, "points", note)]
+
+
+# How settings came about, in a reader's words
+WAYS = {
+    "defaults": "default",
+    "folds, constant only": "default, calibrated",
+    "folds, zsl": "tuned",
+    "folds, zsl without constant": "tuned",
+    "folds, gzsl": "tuned by H, calibrated",
+    "folds, zsl and gzsl": "tuned, calibrated",
+    "folds, zsl, gzsl and H": "tuned for each figure",
+}
+
+
+def _name_labels(table: Comparison) -> list[str]:
+    return ["settings are" if name == "chosen by" else name for name in table.labels]
+
+
+def _say_label(name: str, row: Row) -> str:
+    return WAYS.get(row.labels[name], row.labels[name]) if name == "chosen by" else row.labels[name]
+
+
+def _figure_cell(figure: uncertainty.Figure | None) -> Cell:
+    """The interval stays whole where a line is broken."""
+    if figure is None:
+        return Cell("")
+    return Cell(compare.format_cell(figure, " ± ").replace(", ", ",\N{NO-BREAK SPACE}"), figure.mean, figure.best)
 
 
 def _comparison_table(name: str, title: str, part: Comparison, unit: str, note: str) -> Table:
-    rows = []
-    for row in part.rows:
-        labels = [Cell(row.labels[label]) for label in part.labels]
-        found = [row.figures.get(figure) for figure in part.figures]
-        numbers = [
-            Cell("") if one is None else Cell(compare.format_cell(one, " ± "), one.mean, one.best) for one in found
+    rows = [
+        [
+            *(Cell(_say_label(label, row)) for label in part.labels),
+            Cell(compare.format_seeds(row), row.seeds),
+            *(_figure_cell(row.figures.get(figure)) for figure in part.figures),
         ]
-        rows.append([*labels, Cell(compare.format_seeds(row), row.seeds), *numbers])
-    columns = [*part.labels, "seeds", *(f"{figure} ({unit})" for figure in part.figures)]
+        for row in part.rows
+    ]
+    columns = [*_name_labels(part), "seeds", *(f"{figure} ({unit})" for figure in part.figures)]
     return Table(name, title, columns, rows, note, compare.to_csv(part))
 
 
@@ -447,7 +515,7 @@ def curve_figure(problem: Problem) -> Iterator[Figure]:
     title = f"Seen–unseen curves on {problem.name}"
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
     yield make_figure(
-        f"curves-{problem.address}", title, display, note + _select_first_seed_cases(cases), columns, rows, first
+        f"curves-{problem.address}", title, display, note + _select_first_seed_cases(cases), columns, rows
     )
 
 
@@ -485,7 +553,7 @@ def confidence_figures(problem: Problem) -> Iterator[Figure]:
         ]
         columns = ["method", "seed", "threshold", "answered", "accuracy"]
         name = f"confidence-{protocol}-{problem.address}"
-        yield make_figure(name, title, display, note + _select_first_seed_cases(cases), columns, rows, first)
+        yield make_figure(name, title, display, note + _select_first_seed_cases(cases), columns, rows)
 
 
 def _select_first_seed_cases(cases: list[Case]) -> str:
@@ -514,7 +582,7 @@ def objective_figure(problem: Problem) -> Iterator[Figure]:
         for step, value in zip(steps, values, strict=True)
     ]
     title, columns = f"Convergence on {problem.name}", ["method", "seed", "iteration", "objective"]
-    yield make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)
+    yield make_figure(f"convergence-{problem.address}", title, display, note, columns, rows)
 
 
 def calibration_error_table(problem: Problem) -> list[Table]:
@@ -598,7 +666,7 @@ def grid_figures(problem: Problem, case: Case) -> Iterator[Figure]:
         settings = len(table.names)
         rows = [[*row[:settings], row[settings + place]] for row in table.rows]
         name = f"grid-{scoring}-{problem.place(case)}"
-        yield make_figure(name, title, display.plot(), note, [*table.names, word], rows, [case.first])
+        yield make_figure(name, title, display.plot(), note, [*table.names, word], rows)
 
 
 def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
@@ -611,7 +679,7 @@ def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
     note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
     rows = list(display.accuracy.items())
     name = f"classes-{problem.place(case)}"
-    yield make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)
+    yield make_figure(name, title, display, note, ["class", "accuracy"], rows)
 
 
 def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
@@ -640,7 +708,7 @@ def _confusion_figure(
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
     rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
     columns = ["true class", "answer", "share"]
-    return make_figure(name, title, display, f"{note}. {source}", columns, rows, [case.first])
+    return make_figure(name, title, display, f"{note}. {source}", columns, rows)
 
 
 def read_generalised_answers(record: Record) -> plots.ConfusionDisplay | None:
@@ -693,4 +761,4 @@ def gram_figure(problem: Problem, case: Case) -> Iterator[Figure]:
     size, names = range(len(display.gram)), display.columns
     rows = [[names[i], names[j], float(display.gram[i, j])] for i in size for j in size]
     name = f"gram-{problem.place(case)}"
-    yield make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])
+    yield make_figure(name, title, display, note, ["row", "column", "value"], rows)

@@ -303,6 +303,7 @@ def tune(
     runner = choose_engine(engine, last_step(estimator), X)
     if grid is None:
         grid, bounds = default_grid_of(estimator)
+        grid = methods.add_table_weights(grid, estimator)
         extend = bounds if extend is None else extend
     shared = prepare_fold_data(estimator, X, y, signatures, folds)
     if scoring == "gzsl":

@@ -20,7 +20,7 @@ from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
-from zskl.serve.requests import Features
+from zskl.serve.requests import Features, TextReader
 from zskl.serve.responses import json_response
 from zskl.serve.schemas import Prediction, PredictionOptions, Predictions
 from zskl.serve.service import Service
@@ -28,13 +28,20 @@ from zskl.serve.service import Service
 QUICK_CLASSES = 10_000  # so many classes are listed on the spot
 MAX_NEAREST_CLASSES = 1000  # classes of an answer that are listed with the nearest rows
 BODY_TYPES = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTO)
+MAX_EXPLAINED_TEXTS = 50  # each is encoded as many times as it has words
 CALIBRATE_HINT = "fit the model with zskl fit --calibrate"
 
-Rows: TypeAlias = Features | list[int]  # rows of features, or numbers of loaded rows
+Rows: TypeAlias = Features | list[int] | list[str]  # rows of features, numbers of loaded rows, or texts
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
-def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
+def predict_rows(
+    snapshot: ClassSnapshot,
+    X: Features,
+    options: PredictionOptions,
+    reader: TextReader | None = None,
+    texts: Sequence[str] = (),
+) -> Predictions:
     if options.against is not None:
         options = options.model_copy(update={"against": snapshot.resolve_name(options.against)})
     panel = snapshot.panel(None if options.candidates is None else tuple(options.candidates))
@@ -48,8 +55,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
         constant = options.calibration
     elif panel.situation == "mixed" and options.calibrated:
         constant = float(snapshot.model.calibration_)
-    fitted = snapshot.model.temperatures_
-    temperatures = None if fitted is None else get_temperatures(fitted, panel.seen)
+    fitted = snapshot.model
+    temperatures = None if fitted.temperatures_ is None else get_temperatures(fitted, panel.seen)
     if options.reject is not None and temperatures is None:
         why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
         raise Refusal(422, why)
@@ -75,11 +82,17 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
                 for k, score, share in zip(places, best, shares, strict=True)
             ]
             ranked = {"class": labels[places[0]], "top": top, "average": average}
-            found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
+            found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "words", "nearest"))))
         if options.explain:
             theirs = None if options.against is None else labels.index(options.against)
             columns = pair_explained_columns(scores, None, theirs)
-            _add_explanations(snapshot, X[rows], found, options, constant, columns)
+            if reader is None:
+                _add_explanations(snapshot, X[rows], found, options, constant, columns)
+            else:
+                pairs = [[labels[mine], labels[other]] for mine, other in zip(*columns, strict=True)]
+                some = texts[rows], X[rows], snapshot.model, snapshot.table
+                for one, words in zip(found, reader.explain(*some, pairs, options.attributes), strict=True):
+                    one["words"] = words
         for one in found:
             del one["top"][options.top :]
             if options.reject is not None:
@@ -212,14 +225,16 @@ class PredictionHandler:
         service, concurrency, snapshot = self._service, self._concurrency, self._service.snapshot
         listed, cost = _measure_prediction_size(service, snapshot, len(rows), options)
         near = service.rows if options.nearest else None
-        quick = small and cost < QUICK_OPERATIONS and not (options.explain or near)
+        texts = isinstance(rows, list) and isinstance(rows[0], str)
+        quick = small and cost < QUICK_OPERATIONS and not (options.explain or near or texts)
 
         def predict(some: Rows) -> Predictions:
             X = _read_features_to_predict(service, some)
-            found = predict_rows(snapshot, X, options)
+            sent = (service.texts, cast(list[str], some)) if texts else ()
+            found = predict_rows(snapshot, X, options, *sent)
             if near is not None:
                 classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
-                own = some if isinstance(some, list) else None
+                own = cast(list[int], some) if isinstance(some, list) and not texts else None
                 nearest = near.nearest_rows(snapshot, X, classes, options.nearest, own)
                 for one, its in zip(found["predictions"], nearest, strict=True):
                     one["nearest"] = its
@@ -245,7 +260,11 @@ class PredictionHandler:
 
 
 def _read_features_to_predict(service: Service, rows: Rows) -> Features:
-    return service.rows.features(rows) if isinstance(rows, list) else rows
+    if not isinstance(rows, list):
+        return rows
+    if isinstance(rows[0], str):
+        return service.texts.encode(rows)
+    return service.rows.features(rows)
 
 
 def _parse_prediction_request(
@@ -259,8 +278,13 @@ def _parse_prediction_request(
     given = requests.parse_body(schemas.PredictionRequest, body, limits)
     fields = given.model_fields_set.intersection(PredictionOptions.model_fields)
     options = requests.check_prediction(options.model_copy(update={name: getattr(given, name) for name in fields}))
-    if (given.rows is None) == (given.data_rows is None):
-        raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
+    if [given.rows, given.data_rows, given.texts].count(None) != 2:
+        forms = "rows, a list of rows of features, or texts, or data_rows, numbers of loaded rows"
+        raise Refusal(422, f"expected either {forms}")
+    if given.texts is not None:
+        if options.explain and len(given.texts) > MAX_EXPLAINED_TEXTS:
+            raise Refusal(413, f"{len(given.texts)} explanations of texts are too many: ask for {MAX_EXPLAINED_TEXTS}")
+        return given.texts, options
     if given.rows is not None:
         return requests.rows_from_lists(given.rows, given.columns, model, limits), options
     numbers = given.data_rows or []

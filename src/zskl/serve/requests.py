@@ -8,10 +8,10 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,12 +22,15 @@ from starlette.requests import Request
 
 from zskl._validation import suggest
 from zskl.datasets import Dataset, images
-from zskl.datasets.backbones import Backbone, import_or_explain
+from zskl.datasets.backbones import Backbone, import_or_explain, split_names
 from zskl.datasets.images import UnreadablePicture, read_picture
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import ConcurrencyLimits, Limits
-from zskl.serve.schemas import PredictionOptions
+from zskl.serve.schemas import PredictionOptions, WordsAnswer
+from zskl.signatures.sentences import encode_texts
+from zskl.signatures.table import SignatureTable
+from zskl.texts import TextClassifier, check_texts, explain_texts
 
 JSON = ("application/json",)
 PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
@@ -41,6 +44,7 @@ MAX_QUOTES = 50_000  # quotation marks: names of fields, attributes and candidat
 MAX_PHOTO_BYTES = 20 << 20
 MAX_PHOTO_PIXELS = 40_000_000  # what a good camera makes
 ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
+NEAREST_TEXTS = 3  # that an explanation names
 DELIMITERS = ",;\t"  # of a CSV table
 
 Body: TypeAlias = bytes | bytearray
@@ -281,13 +285,55 @@ class PhotoEncoder:
         return np.ascontiguousarray(found, np.float32)
 
 
+@dataclass(frozen=True)
+class TextReader:
+    """Turns texts into features, as those of the training rows, and explains answers by words."""
+
+    name: str
+    _classifier: TextClassifier
+
+    def encode(self, texts: list[str]) -> Features:
+        """(n, d) of texts. Nothing of them is kept."""
+        try:
+            found = encode_texts(self._classifier._encoder(), check_texts(texts))
+        except ValueError as error:
+            raise Refusal(422, str(error)) from None
+        return np.ascontiguousarray(found, np.float32)
+
+    def explain(
+        self, texts: Sequence[str], X: Features, model: Any, table: SignatureTable, pairs: list[list[str]], top: int
+    ) -> Iterator[WordsAnswer]:
+        """Why each text, with the features X, is of the first class of a pair and not of the second."""
+        encoder, near = self._classifier._encoder(), self._classifier._find_nearest(X, NEAREST_TEXTS)
+        for k, (text, pair) in enumerate(zip(texts, pairs, strict=True)):
+            asked = {"candidates": pair, "label": pair[0], "against": pair[1]}
+            rows = slice(k, k + 1)
+            (one,) = explain_texts(model, encoder, [text], X[rows], near[rows], top=top, signatures=table, **asked)
+            yield cast(WordsAnswer, one.record() | {"text": str(one)})
+
+
+def load_text_reader(model: ZeroShotClassifier, say: Callable[[str], object]) -> TextReader | None:
+    """What reads texts, if the rows of the model are texts and its encoder is here."""
+    record = getattr(model, "encoder_", None) or {}
+    if record.get("kind") != TextClassifier.kind:
+        return None
+    classifier = TextClassifier._from_model(model)
+    try:
+        classifier._encoder()
+    except (ValueError, OSError) as error:
+        say(f"texts cannot be read: {error}")
+        return None
+    say(f"texts are read by {record['encoder']}, which the model file names")
+    return TextReader(str(record["encoder"]), classifier)
+
+
 def choose_photo_backbone(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier
 ) -> tuple[str, str] | None:
     """The network that made the features of the training rows, and who names it."""
     if wanted is not None:
         return wanted, "--backbone"
-    recorded = getattr(model, "backbone_", None)
+    recorded = getattr(model, "backbone_", None) or (getattr(model, "encoder_", None) or {}).get("backbone")
     if recorded is not None:
         return recorded, "the model file"
     if data is not None and data.backbone is not None:
@@ -304,7 +350,8 @@ def load_photo_encoder(
         return None
     name, source = found
     try:
-        if wanted is None and name.startswith("timm:") and set("/:") & set(name.removeprefix("timm:")):
+        foreign = (one for one in split_names(name) if one.startswith("timm:"))
+        if wanted is None and any(set("/:") & set(one.removeprefix("timm:")) for one in foreign):
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
         photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))

@@ -152,9 +152,14 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
         else:
             given = await requests.read_small_body(schemas.NewExample, request, service.limits)
             row = given.row
-            if (row is None) == (given.features is None):
-                raise Refusal(422, "expected either row, the number of a loaded row, or features, a list of numbers")
-            if row is None:
+            if [row, given.features, given.text].count(None) != 2:
+                raise Refusal(
+                    422, "expected either row, the number of a loaded row, or features, a list of numbers, or text"
+                )
+            if given.text is not None:
+                async with concurrency.work:
+                    features = await run_in_threadpool(service.texts.encode, [given.text])
+            elif row is None:
                 model, limits = service.classes.model, service.limits
                 features = requests.rows_from_lists([given.features or []], None, model, limits)
             else:

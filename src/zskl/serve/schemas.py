@@ -111,6 +111,7 @@ class Model(TypedDict):
     examples: list[Example]
     sentences: SentenceVectors | None
     photos: str | None
+    texts: str | None
     limits: RequestLimits
 
 
@@ -195,13 +196,17 @@ class UnderstoodWords(TypedDict):
     unknown: list[str]
 
 
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
 class NewExample(RequestBody):
-    """A row of the loaded data, or features, that is of a class or is not."""
+    """A row of the loaded data, features, or a text, that is of a class or is not."""
 
     row: int | None = Field(default=None, ge=0, le=2**53, description="A row of the loaded data, counted from 0.")
     features: Annotated[list[float], FAST] | None = Field(
         default=None, min_length=1, description="Numbers, in the model's order."
     )
+    text: Text | None = Field(default=None, description="A text, of a model of texts.")
     right: bool = Field(default=True, description="False: it is not of this class.")
 
 
@@ -375,7 +380,7 @@ class PredictionOptions(BaseModel):
 
 
 class PredictionRequest(PredictionOptions):
-    """Rows of features, or numbers of rows of the loaded data. Options here win over those of the address."""
+    """Rows of features, texts, or numbers of rows of the loaded data. Options here win over those of the address."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -386,6 +391,9 @@ class PredictionRequest(PredictionOptions):
         default=None,
         min_length=1,
         description="The names of the numbers in a row, in their order: names of the model's features.",
+    )
+    texts: Annotated[list[Text], FAST] | None = Field(
+        default=None, min_length=1, max_length=1000, description="Texts, of a model of texts."
     )
     data_rows: Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None = Field(
         None, min_length=1, description="Rows of the loaded data, counted from 0."
@@ -437,6 +445,20 @@ ExplanationAnswer = TypedDict(
         "form": Literal["attributes", "classes", "scaled"],
         "note": str,  # why the form is not the usual one
         "evidence": list[ExplainedRows],  # what makes up those terms that are about rows
+        "blocks": dict[str, float],  # the difference by features of several networks; empty for one
+        "text": str,
+    },
+)
+
+
+WordsAnswer = TypedDict(
+    "WordsAnswer",
+    {
+        "class": str,
+        "against": str,
+        "difference": float,
+        "words": list[tuple[str, float]],  # by how much the difference falls without each
+        "examples": list[tuple[str, str | int, float]],  # the nearest training texts: text, class, cosine
         "text": str,
     },
 )
@@ -457,6 +479,7 @@ Prediction = TypedDict(
         "average": float,  # score of a candidate
         "none_of_these": bool | None,  # None: `reject` was not asked for
         "explanation": ExplanationAnswer | None,
+        "words": WordsAnswer | None,  # the explanation of a text
         "nearest": list[NearestRows] | None,
     },
 )

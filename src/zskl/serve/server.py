@@ -589,7 +589,8 @@ def run_service(
         photos = requests.load_photo_encoder(backbone, loaded, served, notes.append)
         sentences = vocabulary.load_sentences(loaded, served)
         examples = DEMO_EXAMPLES if model is None else ()
-        service = Service(served, title, Limits(), open_file(), rows, examples, photos, sentences)
+        texts = requests.load_text_reader(served, notes.append)
+        service = Service(served, title, Limits(), open_file(), rows, examples, photos, sentences, texts)
 
         def ready() -> None:
             host = f"[{address.host}]" if ":" in address.host else address.host

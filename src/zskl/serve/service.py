@@ -19,7 +19,7 @@ from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
 from zskl.serve.limits import Limits
-from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
+from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder, TextReader
 from zskl.serve.store import ClassStore, MarkedExample
 from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain
 from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
@@ -91,12 +91,15 @@ class Service:
         examples: Sequence[schemas.Example] = (),
         photos: PhotoEncoder | None = None,
         sentences: SentenceEncoder | None = None,
+        texts: TextReader | None = None,
     ) -> None:
         _inputs.refuse_sparse_signatures(model.signature_table_, "the service")
-        self.name, self.limits, self._rows, self._photos = name, limits, rows, photos
+        self.name, self.limits, self._rows, self._photos, self._texts = name, limits, rows, photos, texts
         self.classes, self.map = ClassRegistry(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
-        self._examples = list(examples) or worked_example(self.classes.model, self.classes.words)
+        self._examples = list(examples)
+        if not examples and sentences is None:  # the numbers of an encoder have no words
+            self._examples = worked_example(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
     @property
@@ -115,6 +118,12 @@ class Service:
             why = "this service takes no photos: start it with --backbone and the network that embedded the data"
             raise Refusal(409, why)
         return self._photos
+
+    @property
+    def texts(self) -> TextReader:
+        if self._texts is None:
+            raise Refusal(409, "this service takes no texts: serve a model of texts, with its encoder on this machine")
+        return self._texts
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -154,6 +163,7 @@ class Service:
             if sentences is None
             else {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example},
             "photos": None if self._photos is None else self._photos.name,
+            "texts": None if self._texts is None else self._texts.name,
             "limits": cast(schemas.RequestLimits, limits),
         }
 

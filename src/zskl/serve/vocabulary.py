@@ -426,7 +426,12 @@ class SentenceEncoder:
 
 
 def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceEncoder | None:
-    """How the class table of a model was made from sentences, if the data say so and have the same table."""
+    """How the class table of a model was made from sentences, if its file, or data with the same table, say so."""
+    encoder = getattr(model, "encoder_", None) or {}
+    if encoder.get("kind") == "texts" and encoder["encoder"] is not None:
+        templates, known = encoder["template"] or "{}", encoder["identity"] or encoder["encoder"]
+        templates = [templates] if isinstance(templates, str) else templates
+        return SentenceEncoder(str(known), templates, model.signature_table_.matrix.shape[1])
     if data is None or not folder.is_dataset(data.source):
         return None
     record: dict[str, Any] | None = folder.read_manifest(Path(data.source))["made"].get("texts")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-"})
 TRUTH = {"true": 1.0, "false": 0.0}
 LARGEST = float(np.finfo(np.float32).max)
+YES_UNIT = "yes or no"
 YES_OR_NO = {"yes": 1.0, "no": 0.0}
 _UNITS = r"%|‰|°[CFcf]?|[€$£]|[kcdmµun]?[mglLsVWA][²³]?|k?Hz|ha|kt|lbs?|oz|in|ft|yd|mi|km/h|m/s|min|h|d|years?|yrs?"
 _QUANTITY = re.compile(rf"([+-]?[\d.]+(?:[eE][+-]?\d+)?)(?:\s*({_UNITS})|\s+([^\W\d]\S{{0,9}}))")
@@ -156,7 +157,7 @@ def parse_quantity(cell: str) -> tuple[float | None, str]:
     """
     value = parse_number(cell)
     if value is None and cell.lower() in YES_OR_NO:
-        return YES_OR_NO[cell.lower()], "yes or no"
+        return YES_OR_NO[cell.lower()], YES_UNIT
     match = _QUANTITY.fullmatch(cell) if value is None else None
     return (value, "") if match is None else (parse_number(match[1]), match[2] or match[3])
 
@@ -217,6 +218,11 @@ class Preparation:
     @property
     def features(self) -> tuple[str, ...]:
         return tuple(name for column in self.columns for name in column.features)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there are words beside numbers."""
+        return self.has_words and any(one.categories is None and one.unit != YES_UNIT for one in self.columns)
 
     def leave_out(self, names: Collection[str]) -> Preparation:
         return Preparation(tuple(replace(one, categories=()) if one.name in names else one for one in self.columns))

@@ -31,7 +31,7 @@ from scipy.special import erf
 
 from zskl._arrays import check_device, to_numpy
 from zskl._files import cache_folder, replace_file, wait_for_lock, write_atomically
-from zskl._validation import check_flag, list_values
+from zskl._validation import check_flag, find_caller_level, list_values
 from zskl.signatures.table import CLASS_COLUMN, SignatureWarning
 from zskl.signatures.words import DESCRIPTION_COLUMNS, check_texts, to_readable_name, vector_table
 
@@ -245,10 +245,10 @@ def make_class_texts(given: Any, template: str | Sequence[str] | None = None) ->
                 "each, such as {0: 'something to play'}"
             )
         warnings.warn(
-            f"the classes {list_values(classes)} are described by their names alone: a sentence about each, such as "
-            "{'games': 'something to play'}, usually gives better answers",
+            f"the classes {list_values(list(dict.fromkeys(classes)))} are described by their names alone: a sentence "
+            "about each, such as {'games': 'something to play'}, usually gives better answers",
             SignatureWarning,
-            stacklevel=5,
+            stacklevel=find_caller_level(),
         )
         texts = classes
     return make_texts(pd.Series(texts, index=pd.Index(classes, dtype=object), dtype=object), template)
@@ -429,7 +429,7 @@ def warn_if_foreign(encoder: Any, texts: Sequence[str]) -> None:
             f"as in {some[0][:60]!r}: expect weak answers; for other languages take a multilingual encoder, such as "
             "'paraphrase-multilingual-MiniLM-L12-v2' (pip install 'zskl[sentences]')",
             WeakEncoderWarning,
-            stacklevel=5,
+            stacklevel=find_caller_level(),
         )
 
 

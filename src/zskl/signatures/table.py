@@ -46,8 +46,8 @@ SEPARATORS = ("=", "::", ":", "_")  # between the parts of an attribute's name
 SENTENCE = 4  # words, on average, from which a text is no category
 PREPARED = "zskl_preparation"  # where a data frame of numbers keeps what its columns were made from
 SENTENCES = (
-    "if sentences describe the classes, zskl.TextClassifier and ImageClassifier take them as they are, and "
-    "zskl.signatures.sentence_vectors(sentences, 'minilm') makes a table of vectors of them"
+    "if sentences describe the classes, zskl data words makes a table of vectors of them; in Python "
+    "TextClassifier and ImageClassifier take them as they are, and sentence_vectors(sentences, 'minilm') makes a table"
 )
 Place: TypeAlias = Callable[[int, str], str]  # a row and a column → how a message begins
 _NAMES = re.compile(
@@ -230,10 +230,7 @@ def _read_table_from_frame(
     labels = to_labels(given, "the class index of signatures")
     attributes = [name for name in table.columns if name != given_by]
     wordy = [name for name in attributes if name in text]
-    known = getattr(frame, "attrs", {}).get(PREPARED)
-    if known is not None and preparation is None:  # a frame that was made of words before
-        known = Preparation.from_text(known)
-        known = known if known.features == tuple(attributes) else None
+    known = Preparation.from_text(getattr(frame, "attrs", {}).get(PREPARED, "[]"))  # of a frame made of words before
     prepared = preparation is not None and not (preparation.has_words and {*preparation.features} <= {*attributes})
     if not prepared and (not learn or (not wordy and missing is None)):
         if wordy:
@@ -243,7 +240,7 @@ def _read_table_from_frame(
                 f"astype(float) does in pandas, or drop them, or name the one that gives the class {CLASS_COLUMN!r}"
             )
         matrix = table.select(nw.col(attributes).cast(nw.Float64)).to_numpy() if attributes else np.empty((0, 0))
-        return SignatureTable(labels, matrix, tuple(attributes), known if isinstance(known, Preparation) else None)
+        return SignatureTable(labels, matrix, tuple(attributes), known if known.features == (*attributes,) else None)
     cells = {name: table[name].to_list() for name in attributes}
     for name, column in cells.items():
         if any(isinstance(cell, date | time | timedelta) for cell in column):
@@ -415,9 +412,7 @@ def prepare_table(
     if preparation is None:
         if missing == "drop":
             gaps = np.array([[is_missing(text) for text in column] for column in cells.values()]).any(axis=0)
-            lost = [
-                label for label in unique_in_order(labels[gaps]).tolist() if label not in set(labels[~gaps].tolist())
-            ]
+            lost = sorted(set(labels[gaps].tolist()) - set(labels[~gaps].tolist()))
             if lost:
                 raise ValueError(
                     f"each row of class {list_values(lost)} in the class table has an empty cell, so missing='drop' "
@@ -425,8 +420,9 @@ def prepare_table(
                 )
             kept = np.flatnonzero(~gaps).tolist()
             labels, cells = labels[kept], {name: [column[row] for row in kept] for name, column in cells.items()}
-        learned = (_learn_column(name, texts, labels, place, missing, categories) for name, texts in cells.items())
-        preparation = Preparation(tuple(learned))
+        preparation = Preparation(
+            tuple(_learn_column(name, texts, labels, place, missing, categories) for name, texts in cells.items())
+        )
     else:
         needed = {column.name for column in preparation.columns if not column.left_out}
         _check_columns(cells, needed, {*preparation.names})
@@ -443,12 +439,7 @@ def prepare_table(
 
 
 def _learn_column(
-    name: str,
-    texts: list[str],
-    labels: NDArray[np.generic],
-    place: Place,
-    missing: str | None,
-    categories: str | None,
+    name: str, texts: list[str], labels: NDArray[Any], place: Place, missing: str | None, categories: str | None
 ) -> Column:
     read = [parse_quantity(text) for text in texts]
     gaps = [row for row, text in enumerate(texts) if is_missing(text)]
@@ -468,21 +459,17 @@ def _learn_column(
         known = [value for value, _ in read if value is not None and value == value]
         return Column(name, float(np.mean(known)) if missing else None, None, units[0] if units else "")
     first = texts[words[0]]
-    mistaken = (
-        2 * len(words) < len(texts) - len(gaps) or is_date(first) or is_numeral(first) or hint_decimal_comma(first)
-    )
-    if categories is None or mistaken:
+    mistaken = is_date(first) or is_numeral(first) or hint_decimal_comma(first)
+    if categories is None or mistaken or 2 * len(words) < len(texts) - len(gaps):
         raise _cell_error(place(words[0], name), first)
-    owners: dict[str, set[Any]] = {}
-    spelled: dict[str, str] = {}
-    for text, label in zip(texts, labels.tolist(), strict=True):
-        if not is_missing(text):
-            owners.setdefault(_word_key(text), set()).add(label)
-            spelled.setdefault(_word_key(text), text)
-    several = len(set(labels.tolist())) >= FEWEST
-    sentences = sum(len(text.split()) for text in spelled.values()) >= SENTENCE * len(spelled)
-    if len(spelled) == len(set(labels.tolist())) and (several or sentences) and max(map(len, owners.values())) == 1:
-        return Column(name, None, ())
+    given = [
+        (_word_key(text), label) for text, label in zip(texts, labels.tolist(), strict=True) if not is_missing(text)
+    ]
+    spelled = {_word_key(text): text for text in reversed(texts) if not is_missing(text)}
+    classes = len(set(labels.tolist()))
+    sentences = sum(len(key.split()) for key in spelled) >= SENTENCE * len(spelled)
+    if len(spelled) == classes == len(set(given)) and (classes >= FEWEST or sentences):
+        return Column(name, None, ())  # another text for each class
     return Column(name, None, tuple(sorted(spelled.values())))
 
 
@@ -523,7 +510,7 @@ def _cell_error(where: str, cell: str, fitted: bool = False) -> ValueError:
     elif is_missing(cell):
         advice = (
             "; fill it in, or say missing='mean' (--missing mean), which takes the mean of the column, or "
-            "missing='drop' (--missing drop), which leaves such rows out; zskl.signatures.class_table does so in Python"
+            "missing='drop' (--missing drop), which leaves such rows out; in Python class_table does so"
         )
     advice = advice or (
         "; if the column holds words, categories='onehot' (--categories onehot) makes columns of 0 and 1 of them, if "

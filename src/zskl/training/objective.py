@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zskl._arrays import Array, is_symbol, namespace
 from zskl.kernels import Kernel, Pairs, kernel_score, squared_distances
@@ -58,7 +58,10 @@ class Objective:
     def evaluate(
         self, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool = False
     ) -> Evaluation:
-        """Objective and gradient on one batch; `sizes` (C,) are the class sizes of the whole training set."""
+        """Objective and gradient on one batch; `sizes` (C,) are the class sizes of the whole training set.
+
+        Y (C + n, p) ends in a signature for each row of the batch, which takes the place of that of its class (Eq. 9).
+        """
         step = _radial if self.kernel.radial else _polynomial
         return step(self, W, X, Y, codes, sizes, per_sample)
 
@@ -170,10 +173,16 @@ def _polynomial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes:
 def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tuple[Array, list[Array]]:
     """The loss (K,) of the kernel values, and ∂(n·loss)/∂k (K, n, C) for each of them."""
     xp = namespace(values[0])
-    n, C = values[0].shape[-2:]
-    own = codes[:, None] == xp.arange(C, device=codes.device)  # (n, C), True at the sample's class
+    n, C, columns = values[0].shape[-2], sizes.shape[0], xp.arange(values[0].shape[-1], device=codes.device)
+    own: Any = codes[:, None] == columns  # (n, C), True at the sample's class
+    counted = None  # (n, C + n) where rows have their own: not that of their class, nor those of other rows
+    if len(columns) > C:
+        kept = columns == C + xp.arange(n, device=codes.device)[:, None]
+        own, counted = kept, xp.where(columns < C, ~own, kept)
     if o.loss == "softmax":
         logits = sum(values[1:], start=values[0]) / o.temperature
+        if counted is not None:
+            logits = xp.where(counted, logits, xp.zeros_like(logits) - float("inf"))
         shifted = logits - xp.max(logits, axis=-1, keepdims=True)
         e = xp.exp(shifted)
         others = xp.sum(xp.where(own, xp.zeros_like(e), e), axis=-1, keepdims=True)
@@ -183,7 +192,11 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
         return xp.sum(losses, axis=(-2, -1)) / n, [slope for _ in values]
     mine, others = class_weights(o.balance, sizes)
+    if counted is not None:
+        mine, others = (xp.concat([one, one[codes]], axis=0) for one in (mine, others))
     w = xp.where(own, mine, o.repulsion * others)  # of class j for sample i, (n, C) or (K, n, C)
+    if counted is not None:
+        w = xp.where(counted, w, xp.zeros_like(w))
     if o.loss == "linear":
         signed = xp.where(own, -w, w)
         return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]

@@ -11,7 +11,7 @@ standard input. A `TextFile` in place of a path says that its text is not UTF-8,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,14 +21,23 @@ from numpy.typing import NDArray
 
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
-from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted
+from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
 from zskl.datasets.tables.preparation import prepared_blocks
-from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, find_table_source
-from zskl.signatures.cells import Preparation, hint_semicolons
-from zskl.signatures.table import normalise_name
+from zskl.datasets.tables.source import (
+    DECIMAL,
+    ENCODING,
+    STANDARD_INPUT,
+    TextFile,
+    find_table_source,
+    list_files,
+    name_files,
+)
+from zskl.signatures.cells import Column, Preparation, hint_semicolons
+from zskl.signatures.table import PREPARED, normalise_name
 
 __all__ = [
+    "ARRAYS",
     "DECIMAL",
     "ENCODING",
     "STANDARD_INPUT",
@@ -41,13 +50,16 @@ __all__ = [
     "Wanted",
     "encode_texts_of",
     "find_backbone",
+    "find_blocks",
     "find_text_column",
     "is_whole",
     "label_column",
+    "list_files",
     "match_labels",
     "open_features",
     "open_prepared",
     "plain_label",
+    "read_class_tables",
     "read_features",
     "read_header",
     "read_labels",
@@ -57,24 +69,112 @@ __all__ = [
 ]
 
 TEXT_COLUMNS = ("text", "texts", "sentence", "sentences")
+ARRAYS = arrays.SUFFIXES  # of files without words
 TABLES = (*text.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 
 def read_header(path: str | os.PathLike[str]) -> Head:
     """The names of the columns, or arrays, in a features file, without reading its rows."""
+    files = list_files(path)
+    if len(files) > 1:
+        return _put_heads_side_by_side(str(path), dict(zip(name_files(files), map(read_header, files), strict=True)))
     file = find_table_source(path, "features", TABLES)
     if file.suffix in text.SUFFIXES:
         return text.read_text_header(file)
     return parquet.read_parquet_schema(file) if file.suffix in parquet.SUFFIXES else arrays.read_array_names(file)
 
 
+def _put_heads_side_by_side(path: str, heads: Mapping[str, Head]) -> Head:
+    """Several files as one: the columns of each, row by row."""
+
+    def open_all(wanted: Wanted) -> FeatureFile:
+        if wanted.loose:
+            raise ValueError(
+                f"{path} are several files, and words and empty cells are for one: expected numbers alone; mend each "
+                "file first, or put them together in one"
+            )
+        files = {}
+        for name, head in heads.items():
+            labels = wanted.labels if wanted.labels in head.fields else None
+            columns = None if wanted.columns is None else [one for one in wanted.columns if one in head.fields]
+            files[name] = head.open(Wanted(labels, columns, wanted.rows, keep=wanted.keep))
+        first, listed = next(iter(files.values())), [file.names for file in files.values()]
+        names = None if None in listed else tuple(name for one in listed for name in one or ())
+        twice = find_repeated_features(names or ())
+        if twice:
+            raise ValueError(f"{path} have the column {list_values(twice)} several times: rename it in one of them")
+        if wanted.columns is not None and names != tuple(wanted.columns):
+            raise ValueError(
+                f"{path} have the features {list_values(names or ())}, the model {list_values(wanted.columns)}: "
+                "expected the same files in the same order"
+            )
+        return FeatureFile(
+            replace(first.source, name=path),
+            sum(file.width for file in files.values()),
+            names,
+            lambda: _put_blocks_side_by_side(files),
+            first.cells,  # of loose files, which are refused
+            next((file.named_by for file in files.values() if file.named_by), None),
+            tuple(name for file in files.values() for name in file.left_out),
+            {name: file.width for name, file in files.items()},
+        )
+
+    return Head(list(dict.fromkeys(name for head in heads.values() for name in head.fields)), open_all)
+
+
+def _put_blocks_side_by_side(files: Mapping[str, FeatureFile]) -> Iterator[Block]:
+    streams, row = [file.blocks() for file in files.values()], 0
+    held = [next(stream, None) for stream in streams]
+    while there := [one for one in held if one is not None]:
+        if len(there) < len(held):
+            short = list(files)[held.index(None)]
+            raise ValueError(f"{short} has {row} rows, and another file has more: expected the same rows in each file")
+        height = min(len(one.X) for one in there)
+        now = [one.cut(slice(height)) for one in there]
+        ids, labels = (
+            _same_lists({name: getattr(one, what) for name, one in zip(files, now, strict=True)}, row)
+            for what in ("ids", "labels")
+        )
+        yield Block(np.hstack([one.X for one in now]), ids, labels)
+        row += height
+        held = [
+            one.cut(slice(height, None)) if len(one.X) > height else next(stream, None)
+            for one, stream in zip(there, streams, strict=True)
+        ]
+
+
+def _same_lists(given: Mapping[str, list[str] | None], row: int) -> list[str] | None:
+    """What those files that name their rows, or label them, say of the rows from number `row` on."""
+    said = {name: one for name, one in given.items() if one is not None}
+    first = next(iter(said), "")
+    for name, one in said.items():
+        for place, (mine, theirs) in enumerate(zip(said[first], one, strict=True), start=row):
+            if mine != theirs:
+                raise ValueError(
+                    f"row {place} (counted from 0) is {mine!r} in {first} and {theirs!r} in {name}: expected the same "
+                    "rows in the same order; sort one of the files"
+                )
+    return said.get(first)
+
+
 def find_backbone(path: str | os.PathLike[str]) -> str | None:
-    """The network that made the features in a file, if `zskl data embed` wrote it."""
-    return (
-        arrays.read_backbone(find_table_source(path, "features", TABLES))
-        if str(path).lower().endswith(".npz")
-        else None
-    )
+    """The network that made the features in a file, if `zskl data embed` wrote it; of several files A+B."""
+    files = list_files(path)
+    if not all(str(one).lower().endswith(".npz") for one in files):
+        return None
+    found = [arrays.read_backbone(find_table_source(one, "features", TABLES)) for one in files]
+    return None if None in found else "+".join(map(str, found))
+
+
+def find_blocks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> dict[str, int]:
+    """Network or file → how many columns are its own, if there are several; `parts` are the files' widths."""
+    files, found = list_files(path), {}
+    for name, file in zip(parts or [""], files, strict=True):
+        inside = {}
+        if str(file).lower().endswith(".npz"):
+            inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES))
+        found.update(inside or ({name: parts[name]} if parts else {}))
+    return found
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
@@ -110,8 +210,13 @@ def open_prepared(
     return replace(file, width=len(features), names=features, blocks=lambda: prepared_blocks(file, preparation))
 
 
-def encode_texts_of(head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]], width: int) -> Head:
-    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers."""
+def encode_texts_of(
+    head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]] | None, width: int
+) -> Head:
+    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers.
+
+    Without `encode` rows are empty, and texts are beside them.
+    """
 
     def open_encoded(wanted: Wanted) -> FeatureFile:
         file = head.open(Wanted(wanted.labels, [column], wanted.rows, loose=True))
@@ -125,7 +230,12 @@ def encode_texts_of(head: Head, column: str, encode: Callable[[list[str]], NDArr
                         f"{file.place(part.where[empty], column)}: found {part.columns[0][empty]!r}, expected a text; "
                         "leave the row out, or name another column"
                     )
-                yield Block(encode(texts), part.ids, part.labels, texts)
+                yield Block(
+                    np.empty((len(texts), 0), np.float32) if encode is None else encode(texts),
+                    part.ids,
+                    part.labels,
+                    texts,
+                )
 
         return replace(file, width=width, names=None, blocks=blocks)
 
@@ -187,8 +297,49 @@ def read_signatures(
 
     Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
     only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
-    of a model.
+    of a model. Of several files, A+B, the columns stand side by side.
     """
-    source = find_table_source(path, "signatures", TABLES)
-    table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
-    return table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
+    return read_class_tables(path, label_column, keep, known, missing, categories, preparation)[0]
+
+
+def read_class_tables(
+    path: str | os.PathLike[str],
+    label_column: str | None = None,
+    keep: Collection[str] = (),
+    known: Collection[str] | None = None,
+    missing: str | None = None,
+    categories: str | None = None,
+    preparation: Preparation | None = None,
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """`read_signatures`, and how many columns each of several files has."""
+    files, found = list_files(path), {}
+    if len(files) > 1 and preparation is not None:
+        raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
+    for name, file in zip(name_files(files), files, strict=True):
+        source = find_table_source(file, "signatures", TABLES)
+        table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
+        found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
+    first, *others = found.values()
+    if not others:
+        return first, {}
+    described = {label for table in found.values() for label in table.index}
+    for name, table in found.items():
+        lacking, twice = described - {*table.index}, table.index[table.index.duplicated()].tolist()
+        if lacking or twice:
+            fault = f"no row for class {list_values(sorted(lacking))}" if lacking else f"{twice[0]!r} several times"
+            raise ValueError(f"{path}: {name} has {fault}: expected one row for each class in each table")
+    made = [table.attrs.get(PREPARED) for table in found.values()]
+    again = find_repeated_features([column for table in found.values() for column in table.columns])
+    if again and any(made):
+        raise ValueError(f"{path} both have the column {list_values(again)}: expected other names beside words; rename")
+    if again:
+        found = {name: table.add_prefix(f"{name}:") for name, table in found.items()}
+    whole = pd.concat([table.loc[first.index] for table in found.values()], axis=1)
+    whole.attrs.clear()
+    if any(made):
+        read = [
+            Preparation.from_text(text).columns if text else tuple(map(Column, map(str, table.columns)))
+            for text, table in zip(made, found.values(), strict=True)
+        ]
+        whole.attrs[PREPARED] = Preparation(tuple(column for columns in read for column in columns)).text()
+    return whole, {name: table.shape[1] for name, table in found.items()}

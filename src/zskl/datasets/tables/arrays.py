@@ -235,6 +235,14 @@ def read_backbone(path: Source) -> str | None:
     return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
 
 
+def read_network_blocks(path: Source) -> dict[str, int]:
+    """Network → how many columns are its own, in an .npz file of several; else nothing."""
+    with _open_arrays(path) as archive:
+        if "block_names" not in archive:
+            return {}
+        return dict(zip(archive["block_names"].tolist(), archive["block_widths"].tolist(), strict=True))
+
+
 def read_arrays(
     path: Source, main: Sequence[str], further: Sequence[str] = (), names: Sequence[str] | None = None
 ) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ class Block:
     labels: list[str] | None = None
     texts: list[str] | None = None
 
+    def cut(self, rows: slice) -> Block:
+        lists = (None if one is None else one[rows] for one in (self.ids, self.labels, self.texts))
+        return Block(self.X[rows], *lists)
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -50,6 +54,7 @@ class FeatureFile:
 
     `cells` reads the same rows with words and holes. `named_by` is the column (or array) that is there to name the
     rows; an index without a name does not count. `left_out` are columns of words that only number or name the rows.
+    `parts` are the widths of several files that stand side by side.
     """
 
     source: Source
@@ -59,6 +64,7 @@ class FeatureFile:
     cells: Callable[[], Iterator[Cells]]
     named_by: str | None = None
     left_out: tuple[str, ...] = ()
+    parts: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, where: int, column: str) -> str:
         """How a message names a cell: by its line, or its row from 0 on, and its column."""

@@ -14,7 +14,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TextIO
@@ -86,6 +86,20 @@ class Source:
 def _first_bytes(source: Source) -> bytes:
     with _unpack_source(source) if source.packing else source.path.open("rb") as file:
         return bytes(file.read(3))
+
+
+def list_files(path: str | os.PathLike[str]) -> list[str | os.PathLike[str]]:
+    """The files that a path names: those of A+B, if all of them are there, and A+B is none itself."""
+    parts = os.fspath(path).split("+")
+    if len(parts) == 1 or Path(path).exists() or not all(Path(part).is_file() for part in parts):
+        return [path]
+    return [replace(path, path=part) if isinstance(path, TextFile) else part for part in parts]
+
+
+def name_files(files: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Short names of files, without folder and suffix; a number tells equal ones apart."""
+    stems = [Path(one).name.partition(".")[0] for one in files]
+    return [one if stems.count(one) == 1 else f"{one} {k}" for k, one in enumerate(stems, start=1)]
 
 
 def find_table_source(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:

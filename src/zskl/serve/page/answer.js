@@ -2,6 +2,7 @@
 import { bestClasses } from "./best_classes.js";
 import { fullName } from "./controls.js";
 import { areDegrees, levelOf } from "./levels.js";
+import { wordsWhy } from "./text_bar.js";
 import { badge, balanceBar, classSelect, el, field, human, link, named, number, picture, signs, thing, whyTable } from "./elements.js";
 
 const value = (attribute, number_) =>
@@ -32,6 +33,10 @@ const TERMS = {
 };
 const byClass = (found) => found.by === "classes";
 const terms = (found) => Object.entries(found.terms);
+const sources = (found) => new Set(found.evidence.map((one) => one.source));
+// Which rows of which class make up a term: "144 training rows of 9".
+const rowsOf = ({ class: name, source, rows }) =>
+  `${rows === null ? "" : `${number(rows)} `}${rows === 1 ? source.slice(0, -1) : source} of ${human(name)}`;
 const numbers = (found) => [
   ...found.attributes.map((one) => one.contribution),
   ...Object.values(found.terms),
@@ -69,9 +74,14 @@ function bars(found, byName) {
     const name = byClass(found) ? named(`${one.like ? "like" : "unlike"} ${one.attribute}`) : one.attribute;
     return line(attribute ? fullName(attribute) : name, values, one.contribution);
   });
-  const most = folded(found) ? size(numbers(found).slice(rows.length)) : largest;
+  const counted = found.evidence.map((one) => one.adds);
+  const most = folded(found) ? size([...numbers(found).slice(rows.length), ...counted]) : largest;
   const others = found.others > 0 && line("all other attributes", null, found.rest, "rest", most);
-  const further = terms(found).map(([name, adds]) => line(name, TERMS[name], adds, "term", most));
+  const unlisted = terms(found).filter(([name]) => !sources(found).has(name));
+  const further = [
+    ...found.evidence.map((one) => line(rowsOf(one), TERMS[one.source], one.adds, "term", most)),
+    ...unlisted.map(([name, adds]) => line(name, TERMS[name], adds, "term", most)),
+  ];
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
     found.calibration !== 0 && line(BALANCE, named(`subtracted from ${seen}, which the model was trained on`), found.calibration, "balance", most);
@@ -108,6 +118,13 @@ const similar = (found) =>
     { class: "quiet" },
     `Below a trained class: how similar to it ${human(found.class)} and ${human(found.against)} are described, from 0 to 1.`,
   );
+
+// The same difference by features, where these come from several networks.
+function byFeatures(found) {
+  const each = Object.entries(found.blocks);
+  const signed = signs(each.map(([, adds]) => adds));
+  return each.length > 0 && el("p", { class: "quiet" }, `By features: ${each.map(([name, adds]) => `${name} ${signed(adds)}`).join(", ")}.`);
+}
 
 // Classes to compare with: the second best unless another one is chosen; if the answer is wrong, the true class comes first.
 function comparing(prediction, against, row, classes, chosen) {
@@ -149,16 +166,19 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
         ),
         ...bars(found, byName),
         similar(found),
+        byFeatures(found),
       ]
-    : [
-        el(
-          "p",
-          { class: "quiet" },
-          model.explains
-            ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
-            : "This model cannot say which attributes decided.",
-        ),
-      ];
+    : prediction.words
+      ? wordsWhy(prediction.words, named)
+      : [
+          el(
+            "p",
+            { class: "quiet" },
+            model.explains
+              ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
+              : "This model cannot say which attributes decided.",
+          ),
+        ];
   const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
   return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), why, el("p", {}, about)];
 }

@@ -11,6 +11,7 @@ import { photoBar } from "./photo_bar.js";
 import { rowPicker } from "./row_picker.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
+import { textBar } from "./text_bar.js";
 
 const REASONS = 8; // attributes in an explanation
 const LOOKS = 3; // photos of each of the best classes
@@ -226,6 +227,7 @@ export function classify(section, context) {
     ),
     missing,
     photoBar(section, model, pick.open),
+    textBar(model, pick.open),
     el(
       "div",
       { class: "columns classify" },

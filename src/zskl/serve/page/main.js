@@ -20,7 +20,7 @@ const context = Object.assign(new EventTarget(), {
   kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
   async refresh() {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
-    callThings(model.data?.item ?? "row");
+    callThings(model.data?.item ?? (model.texts ? "text" : "row"));
     pictures.key = model.data?.picture_key ?? "";
     context.model = {
       ...model,

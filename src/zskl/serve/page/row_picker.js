@@ -36,7 +36,7 @@ export function rowPicker(context, picked) {
   let [start, total, file, wanted] = [0, 0, null, null];
 
   const paged = () => {
-    const all = !file ? things(total) : counted(total, file.names ? "photo" : "row");
+    const all = !file ? things(total) : counted(total, file.word ?? (file.names ? "photo" : "row"));
     words.textContent = total ? `${start + 1}–${Math.min(start + PAGE, total)} of ${all}` : `no ${thing.many}`;
     back.disabled = start === 0;
     on.disabled = start + PAGE >= total;
@@ -97,13 +97,13 @@ export function rowPicker(context, picked) {
     place.replaceChildren();
     picked(null);
   };
-  // Files that somebody chose, took or dropped.
+  // Files that somebody chose, took or dropped; or a source of rows.
   const open = async (chosen) => {
     choice.querySelector("[value=file]").checked = true;
     if (drop.hidden) turn(false);
     message.replaceChildren();
     try {
-      const found = await read(chosen);
+      const found = Array.isArray(chosen) ? await read(chosen) : chosen;
       if (found === undefined || drop.hidden) return; // a newer file is read, or none is wanted any more
       forget();
       [file, start] = [found, 0];
