@@ -102,7 +102,7 @@ def test_methods_below_their_published_figure_are_named(whole):
     assert f"below the published figure: {', '.join(below)}." in (whole[0] / "results.md").read_text("utf-8")
 
 
-# What changed, times and the tables of the README, from records made up for them.
+# Times and the tables of the README, from records made up for them.
 
 RUNS = {
     (HERE, "sje"): [evaluation(0, 0.55, 0.2, 0.45)],
@@ -111,25 +111,6 @@ RUNS = {
     (HERE, "class-means"): [evaluation(0, 0.6, 0.4, 0.5)],
 }
 RESULTS = Results((HERE,), results.ALL, RUNS)
-
-
-def test_changes_are_listed_with_reasons(tmp_path):
-    assert pages.compare_with_earlier(RESULTS, tmp_path) == []
-    lines = [
-        "dataset,features,method,zero-shot,H,calibrated H",
-        "CUB,res101,eszsl,40.1,,",
-        "CUB,res101,sje,1.0,2.0,3.0",
-    ]
-    (tmp_path / "before.csv").write_text("\n".join([*lines, "CUB,res101,sae,9.0,,"]), "utf-8")
-    (tmp_path / "why.csv").write_text('method,why\neszsl,"targets of 0 and 1, or signs"\n', "utf-8")
-    found = {one.method: (one.figures, one.why) for one in pages.compare_with_earlier(RESULTS, tmp_path)}
-    assert found["eszsl"][0] == {"zero-shot": "40.1 → 50.0", "H": "– → 48.0", "calibrated H": "– → 48.0"}
-    assert found["eszsl"][1] == "targets of 0 and 1, or signs"
-    assert found["sje"][0]["H"] == "2.0 → 45.0"
-    assert found["sae"][0] == {"zero-shot": "9.0 → –"}
-    assert found["class-means"][1] == "new"
-    text = pages.results_page(RESULTS, [], [], pages.compare_with_earlier(RESULTS, tmp_path))
-    assert "| eszsl | 40.1 → 50.0 | – → 48.0 | – → 48.0 | targets of 0 and 1, or signs |" in text
 
 
 def test_the_readme_gets_the_leading_methods_of_each_family(tmp_path):

@@ -39,6 +39,16 @@ def test_exclusive_groups_are_found():
     assert exclusive([[0.5, 0, *TABLE[0][2:]], *TABLE[1:]]) == []  # a class is somewhat red
 
 
+def test_a_column_of_words_is_a_choice():
+    table = pd.DataFrame({"colour": ["red", "blue", "red"], "size": [0.5, 2.0, 1.0]}, index=["ant", "bee", "cat"])
+    X = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    found = Vocabulary(services.kernel().fit(X, ["ant", "bee"] * 3, table))
+    assert [(one["group"], one["label"], one["exclusive"]) for one in found.to_json()] == [
+        *(("colour", "blue", True), ("colour", "red", True), (None, "size", False))
+    ]
+    assert found.make_vector({"colour=red": 1, "size": 2})[0].tolist() == [0, 1, 2]
+
+
 def test_one_attribute_of_an_exclusive_group_excludes_the_others():
     client = services.client_of(model_of(TABLE))
 

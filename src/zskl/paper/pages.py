@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html
+import io
 import json
 import shutil
 from collections import Counter
@@ -36,52 +37,6 @@ from zskl.paper.tables import (
 )
 from zskl.plots._base import Drawing
 from zskl.report.sections import to_csv_text
-
-# Figures of an earlier version beside those of now, and why they differ
-
-BEFORE, WHY = "before.csv", "why.csv"  # in the folder of the records; the second is written by hand
-COLUMNS = ("zero-shot", "H", "calibrated H")
-
-
-@dataclass(frozen=True)
-class FigureChange:
-    """A method on a problem: its figures as "59.4 → 63.2", and the reason."""
-
-    problem: str
-    method: str
-    figures: Mapping[str, str]
-    why: str
-
-
-def compare_with_earlier(results: Results, folder: Path) -> list[FigureChange]:
-    """Every method on every problem that `before.csv` in the folder speaks of; nothing without that file."""
-    before = {(line["dataset"], line["features"], line["method"]): line for line in _read_earlier(folder / BEFORE)}
-    reasons = {line["method"]: line["why"] for line in _read_earlier(folder / WHY)}
-    known = {place[:2] for place in before}
-    made = []
-    for problem in results.measured:
-        if (problem.dataset, problem.features) not in known:
-            continue
-        for method in results.methods:
-            old = before.get((problem.dataset, problem.features, method), {})
-            figures = {}
-            for column in COLUMNS:
-                new = results.figure(problem, method, column)
-                pair = (old.get(column) or "", "" if new is None else f"{new.mean:.1f}")
-                if any(pair):
-                    figures[column] = " → ".join(one or "–" for one in pair)
-            if figures:
-                why = reasons.get(method, "" if old else "new")
-                made.append(FigureChange(problem.name, method, figures, why))
-    return made
-
-
-def _read_earlier(file: Path) -> list[dict[str, str]]:
-    if not file.is_file():
-        return []
-    with open(file, encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
-
 
 # All of it as one page of Markdown: results.md, which lies beside the folder figures/
 
@@ -116,7 +71,6 @@ def results_page(
     results: Results,
     outputs: Sequence[Output],
     verdicts: Sequence[Verdict],
-    changed: Sequence[FigureChange] = (),
     further: Sequence[str] = (),
 ) -> str:
     parts = [INTRODUCTION, *_data_section(results)]
@@ -127,7 +81,6 @@ def results_page(
     charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
     charts.sort(key=lambda one: one.title)
     parts += _format_table_section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
-    parts += _changes_section(changed)
     parts += _format_table_section("What validation chose", [output for output in outputs if output.part == "choices"])
     parts += [*_times_section(results.times), *further]
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -153,8 +106,7 @@ def _data_section(results: Results) -> list[str]:
 
 
 def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
-    rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)]
-    parts = [JUDGED, markdown_table(("claim", "yes", "no", "undecided"), rows)]
+    parts = [JUDGED, compare.to_markdown(_count_table(verdicts))]
     tested = [one for one in verdicts if one.answer != UNTESTED]
     for claim in dict.fromkeys(one.claim for one in tested):
         mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
@@ -179,18 +131,6 @@ def _format_table_section(
             parts += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
         if tables:
             parts.append(compare.to_markdown(output.table))
-    return parts
-
-
-def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
-    if not changed:
-        return []
-    parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]
-    for problem in dict.fromkeys(one.problem for one in changed):
-        mine = [one for one in changed if one.problem == problem]
-        columns = list(dict.fromkeys(name for one in mine for name in one.figures))
-        rows = [(one.method, *(one.figures.get(name, "") for name in columns), one.why) for one in mine]
-        parts += [f"### {problem}\n", markdown_table(("method", *columns, "why"), rows)]
     return parts
 
 
@@ -412,25 +352,24 @@ def _text_table(rows: Sequence[Mapping[str, object]]) -> Comparison:
     return Comparison(columns, (), tuple(made))
 
 
-def _claim_blocks(verdicts: Sequence[Verdict]) -> list[Block]:
-    rows = [
-        dict(
-            zip(("claim", YES, NO, UNDECIDED), (claim, *(numbers if any(numbers) else (UNTESTED, "", ""))), strict=True)
-        )
-        for claim, *numbers in count_verdicts(verdicts)
-    ]
-    said = (
-        JUDGED.replace("\n", " ").partition(" ([more]")[0].replace("**", "")
-        + ". Each case is on the page of all results."
+def _count_table(verdicts: Sequence[Verdict]) -> Comparison:
+    counted = (
+        (claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)
     )
-    return [Heading("Claims of the paper"), said, _text_table(rows)]
+    return _text_table([dict(zip(("claim", YES, NO, UNDECIDED), one, strict=True)) for one in counted])
+
+
+def _claim_blocks(verdicts: Sequence[Verdict]) -> list[Block]:
+    said = JUDGED.replace("\n", " ").partition(" ([more]")[0].replace("**", "")
+    return [Heading("Claims of the paper"), f"{said}. Each case is on the page of all results.", _count_table(verdicts)]
 
 
 def _earlier_blocks(
     folder: Path, stated: Sequence[tuple[str, str, str]], verdicts: Sequence[Verdict] = ()
 ) -> list[Block]:
     """Which statements of an earlier version change: in words by statement, and every case."""
-    before = {(one["statement"], one["case"]): one["holds"] for one in _read_earlier(folder / EARLIER)}
+    text = (folder / EARLIER).read_text("utf-8") if (folder / EARLIER).is_file() else ""
+    before = {(one["statement"], one["case"]): one["holds"] for one in csv.DictReader(io.StringIO(text))}
     now = {(statement, where): holds for statement, where, holds in stated}
     changed = {place: now.get(place, ANSWERS[-1]) for place in before if now.get(place) != before[place]}
     if not before:
@@ -546,8 +485,7 @@ def write_paper(
     contents["tables/statements.csv"] = to_csv_text(STATEMENT, stated).encode()
     contents[f"{PAPER_PAGE}.md"] = f"# {PAPER_TITLE}\n\n{blocks_to_markdown(blocks)}".encode()
     contents[f"{PAPER_PAGE}.html"] = blocks_to_html(PAPER_TITLE, blocks).encode()
-    changed = compare_with_earlier(results, out)
-    page = results_page(results, made, verdicts, changed, _extrapolation_section(out))
+    page = results_page(results, made, verdicts, _extrapolation_section(out))
     contents["results.md"] = page.encode()
     for name, content in contents.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)

@@ -150,17 +150,13 @@ def difference_table(results: Results, problem: Problem) -> Comparison | None:
 
 
 def incoherence_tables(results: Results) -> list[Output]:
-    """Table 4."""
+    """Of every problem; the layout of Table 4 has published figures too."""
     methods = needed_methods(("incoherence",), results.methods)
     columns: Columns = {}
     for problem in results.measured:
         found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
         if found:
             columns[problem.name] = found
-        if found and problem.near:
-            theirs = {name: published_figure("incoherence", name, problem.dataset) for name in methods}
-            column = f"{problem.dataset} {PUBLISHED_COLUMN}"
-            columns[column] = {name: Figure(one) for name, one in theirs.items() if one is not None}
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
         for name in methods
@@ -169,7 +165,7 @@ def incoherence_tables(results: Results) -> list[Output]:
     if not rows:
         return []
     table = Comparison(("method",), tuple(columns), rows, (UNIT_COLUMNS,))
-    return [Output("incoherence", "incoherence", f"{NORM} (Table 4 of the paper)", table)]
+    return [Output("incoherence", "incoherence", NORM, table)]
 
 
 @dataclass(frozen=True)
