@@ -129,12 +129,7 @@ class Section:
 
 
 def make_figure(
-    name: str,
-    title: str,
-    display: Display,
-    note: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
+    name: str, title: str, display: Display, note: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> Figure:
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
     return Figure(name, title, svg, note, to_csv_text(columns, rows))
