@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable
+from functools import partial
 from glob import escape, glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -19,6 +20,12 @@ TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for stand
 # Panels of `--help`. The first has no name here: it holds the five options of a command that are used most.
 MORE, FILES, MACHINE, ALWAYS = "More options", "How files are found and read", "Where it runs", "In every command"
 TEXTS = "Where rows are texts"
+# Options in these panels.
+more, about_files = partial(typer.Option, rich_help_panel=MORE), partial(typer.Option, rich_help_panel=FILES)
+about_machine, about_texts = (
+    partial(typer.Option, rich_help_panel=MACHINE),
+    partial(typer.Option, rich_help_panel=TEXTS),
+)
 MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
 
 
@@ -42,85 +49,62 @@ EngineName: TypeAlias = Literal["loky", "dask"]
 Data: TypeAlias = Annotated[
     str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=complete_datasets)
 ]
-Device: TypeAlias = Annotated[str | None, typer.Option(help="cpu or cuda.", rich_help_panel=MACHINE)]
+Device: TypeAlias = Annotated[str | None, about_machine(help="cpu or cuda.")]
 ModelFile: TypeAlias = Annotated[Path, typer.Argument(help="A model file.")]
 UnchangedModel: TypeAlias = Annotated[Path, typer.Argument(help="A model file; the model itself stays as it is.")]
 ModelOut: TypeAlias = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")]
 EngineOption: TypeAlias = Annotated[
-    EngineName | None, typer.Option(help="Processes of this machine (loky) or a Dask cluster.", rich_help_panel=MACHINE)
+    EngineName | None, about_machine(help="Processes of this machine (loky) or a Dask cluster.")
 ]
-Address: TypeAlias = Annotated[
-    str | None, typer.Option(help="The address of the Dask scheduler.", rich_help_panel=MACHINE)
-]
-Workers: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="How many processes. Default: one per core.", rich_help_panel=MACHINE)
-]
+Address: TypeAlias = Annotated[str | None, about_machine(help="The address of the Dask scheduler.")]
+Workers: TypeAlias = Annotated[int | None, about_machine(min=1, help="How many processes. Default: one per core.")]
 Root: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="The folder of the benchmarks (the xlsa17 package), repeatable. Default: $ZSKL_DATA, then the user cache.",
-        rich_help_panel=FILES,
+    about_files(
+        help="The folder of the benchmarks (the xlsa17 package), repeatable. Default: $ZSKL_DATA, then the user cache."
     ),
 ]
 Features: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    about_files(
         metavar="NAME or DATASET=NAME",
         help="The feature file NAME.mat of a benchmark, repeatable; A+B for two side by side. Default: res101, else "
         "the only one there.",
-        rich_help_panel=FILES,
     ),
 ]
 Signatures: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    about_files(
         metavar="NAME or FILE",
         help="att (default), original_att, NAME for NAME_splits.mat, FILE.mat, FILE.mat:VARIABLE or FILE.csv; A+B for "
         "two side by side.",
-        rich_help_panel=FILES,
     ),
 ]
 ClassTable: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The classes to choose from, a row each; they may be new to the model."),
 ]
-WithKnown: TypeAlias = Annotated[
-    bool, typer.Option("--with-known", help="Choose from the classes of the model too.", rich_help_panel=MORE)
-]
+WithKnown: TypeAlias = Annotated[bool, more("--with-known", help="Choose from the classes of the model too.")]
 Candidates: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
 ]
 Folds: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="file",
-        help="Take the validation fold from train_loc and val_loc of att_splits.mat.",
-        rich_help_panel=FILES,
-    ),
+    about_files(metavar="file", help="Take the validation fold from train_loc and val_loc of att_splits.mat."),
 ]
 Encoding: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="How text files are encoded: utf-8, cp1252, latin-1, utf-16.", rich_help_panel=FILES
-    ),
+    str, about_files(metavar="NAME", help="How text files are encoded: utf-8, cp1252, latin-1, utf-16.")
 ]
 Missing: TypeAlias = Annotated[
     Literal["mean", "drop"] | None,
-    typer.Option(
-        help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row.",
-        rich_help_panel=FILES,
-    ),
+    about_files(help="Empty cells: fill in the mean (of training rows, or of the class table), or drop the row."),
 ]
 Categories: TypeAlias = Annotated[
     Literal["onehot"] | None,
-    typer.Option(
-        help="Columns of words, in features or class table: a column of 0 and 1 for each word.", rich_help_panel=FILES
-    ),
+    about_files(help="Columns of words, in features or class table: a column of 0 and 1 for each word."),
 ]
-Decimal: TypeAlias = Annotated[
-    Literal[".", ","], typer.Option(help="How fractions are written in CSV: 1.5 or 1,5.", rich_help_panel=FILES)
-]
+Decimal: TypeAlias = Annotated[Literal[".", ","], about_files(help="How fractions are written in CSV: 1.5 or 1,5.")]
 
 
 def mark_text(path: Any, encoding: str, decimal: str) -> Any:

@@ -96,16 +96,9 @@ def words(
     ] = None,
     missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
     encoding: _options.Encoding = "utf-8",
-    device: Annotated[
-        str | None, typer.Option(help="Where the encoder computes: cpu or cuda.", rich_help_panel=_options.MORE)
-    ] = None,
+    device: Annotated[str | None, _options.more(help="Where the encoder computes: cpu or cuda.")] = None,
     no_cache: Annotated[
-        bool,
-        typer.Option(
-            "--no-cache",
-            help="Encode every text again, and keep none in the user cache.",
-            rich_help_panel=_options.MORE,
-        ),
+        bool, _options.more("--no-cache", help="Encode every text again, and keep none in the user cache.")
     ] = False,
 ) -> None:
     """Describe classes by vectors of their names or of sentences about them.
@@ -156,73 +149,46 @@ def make(
     ] = None,
     texts: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="In place of --features: a row per text, with a column of texts.",
-            rich_help_panel=_options.TEXTS,
-        ),
+        _options.about_texts(metavar="FILE", help="In place of --features: a row per text, with a column of texts."),
     ] = None,
     descriptions: Annotated[
         Path | None,
-        typer.Option(
+        _options.about_texts(
             metavar="FILE",
             help="In place of --signatures: the class and a sentence about it in each line, or names alone.",
-            rich_help_panel=_options.TEXTS,
         ),
     ] = None,
     text_column: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The column of texts. Default: text.", rich_help_panel=_options.TEXTS),
+        str | None, _options.about_texts(metavar="NAME", help="The column of texts. Default: text.")
     ] = None,
     encoder: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="What encodes texts: minilm (no PyTorch), or a sentence-transformers model.",
-            rich_help_panel=_options.TEXTS,
+        _options.about_texts(
+            metavar="NAME", help="What encodes texts: minilm (no PyTorch), or a sentence-transformers model."
         ),
     ] = "minilm",
     template: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Text around each description, such as 'a question about {}'. Repeatable.",
-            rich_help_panel=_options.TEXTS,
+        _options.about_texts(
+            metavar="TEXT", help="Text around each description, such as 'a question about {}'. Repeatable."
         ),
     ] = None,
     unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
     unseen_fraction: Annotated[
         float | None,
-        typer.Option(
-            help="Instead: the fraction of classes to hide, drawn with the seed. Default: 0.25.",
-            rich_help_panel=_options.MORE,
-        ),
+        _options.more(help="Instead: the fraction of classes to hide, drawn with the seed. Default: 0.25."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.", rich_help_panel=_options.MORE)] = 0,
+    seed: Annotated[int, _options.more(min=0, help="Seed of the splits.")] = 0,
     format_: Annotated[
         Literal["zskl", "xlsa17"],
-        typer.Option(
-            "--format",
-            help="zskl, or xlsa17 for the .mat files that other projects read.",
-            rich_help_panel=_options.MORE,
-        ),
+        _options.more("--format", help="zskl, or xlsa17 for the .mat files that other projects read."),
     ] = "zskl",
-    name: Annotated[
-        str | None,
-        typer.Option(help="The name of the dataset. Default: that of the folder.", rich_help_panel=_options.MORE),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a dataset that is there.", rich_help_panel=_options.MORE)
-    ] = False,
+    name: Annotated[str | None, _options.more(help="The name of the dataset. Default: that of the folder.")] = None,
+    force: Annotated[bool, _options.more("--force", help="Replace a dataset that is there.")] = False,
     missing: _options.Missing = None,
     categories: _options.Categories = None,
     keep_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Keep a column that looks like an identifier, repeatable.",
-            rich_help_panel=_options.MORE,
-        ),
+        list[str] | None, _options.more(metavar="NAME", help="Keep a column that looks like an identifier, repeatable.")
     ] = None,
     encoding: _options.Encoding = "utf-8",
     decimal: _options.Decimal = ".",

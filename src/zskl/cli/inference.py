@@ -38,10 +38,8 @@ def predict(
     ] = False,
     reject: Annotated[
         float | None,
-        typer.Option(
-            metavar="P",
-            help='Answer "unknown" where the best probability is below P; needs a calibrated model.',
-            rich_help_panel=_options.MORE,
+        _options.more(
+            metavar="P", help='Answer "unknown" where the best probability is below P; needs a calibrated model.'
         ),
     ] = None,
     out: Annotated[
@@ -155,28 +153,19 @@ def explain(
     candidates: _options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
     label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The class to explain. Default: the predicted one.", rich_help_panel=_options.MORE
-        ),
+        str | None, _options.more(metavar="NAME", help="The class to explain. Default: the predicted one.")
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The class to compare it with. Default: the best of the others.",
-            rich_help_panel=_options.MORE,
-        ),
+        str | None, _options.more(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
     ] = None,
     by: Annotated[
         Literal["attributes", "classes", "scaled"] | None,
-        typer.Option(
+        _options.more(
             help="attributes as you wrote them (default), as the model scales them (scaled), or, for class means, the "
-            "classes it was trained on (default where columns have no names).",
-            rich_help_panel=_options.MORE,
+            "classes it was trained on (default where columns have no names)."
         ),
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", hidden=True, rich_help_panel=_options.MORE)] = False,
+    raw: Annotated[bool, _options.more("--raw", hidden=True)] = False,
     rows: Annotated[
         list[str] | None,
         typer.Option(
@@ -187,10 +176,7 @@ def explain(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write (default: the terminal).")
     ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="A line of JSON per row in place of text or CSV.", rich_help_panel=_options.MORE),
-    ] = False,
+    as_json: Annotated[bool, _options.more("--json", help="A line of JSON per row in place of text or CSV.")] = False,
     device: _options.Device = None,
 ) -> None:
     """Show what speaks for the class of each row and what against it, and how much; it adds up to the difference.
@@ -314,52 +300,41 @@ def serve(
     ] = None,
     backbone: Annotated[
         str | None,
-        typer.Option(
+        _options.more(
             metavar="NAME",
             help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
             "Default: the one that the data's features name.",
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen at. Any but this machine's own needs --token.", rich_help_panel=_options.MORE
-        ),
+        str, _options.more(help="The address to listen at. Any but this machine's own needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 picks a free one.")] = 8000,
     demo: Annotated[bool, typer.Option("--demo", help="Serve letters: a model and data that need no files.")] = False,
     token: Annotated[
         str | None,
-        typer.Option(
-            envvar="ZSKL_TOKEN",
-            help="A secret that every request must send; better set in the environment.",
-            rich_help_panel=_options.MORE,
+        _options.more(
+            envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."
         ),
     ] = None,
     public_url: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="The address under which a proxy offers the service, such as https://birds.example/.",
-            rich_help_panel=_options.MORE,
+        _options.more(
+            metavar="URL", help="The address under which a proxy offers the service, such as https://birds.example/."
         ),
     ] = None,
     classes: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none.",
-            rich_help_panel=_options.MORE,
+        _options.more(
+            metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
         ),
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(
+        _options.about_machine(
             min=1,
             help="How many processes answer, for more requests a second than one core can serve. They share classes "
             "and examples. Not on Windows and macOS.",
-            rich_help_panel=_options.MACHINE,
         ),
     ] = 1,
     device: _options.Device = None,

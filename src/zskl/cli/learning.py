@@ -41,7 +41,7 @@ def fit(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.", rich_help_panel=_options.MORE)] = 0,
+    seed: Annotated[int, _options.more(min=0, help="Seed of the training.")] = 0,
     tune: Annotated[
         bool | None,
         typer.Option(
@@ -52,10 +52,9 @@ def fit(
     ] = None,
     scoring: Annotated[
         str | None,
-        typer.Option(
+        _options.more(
             help="What --tune chooses by: zsl, unseen classes alone; or gzsl, seen and unseen together. "
-            f"Default: gzsl for {DEFAULT}, zsl for others.",
-            rich_help_panel=_options.MORE,
+            f"Default: gzsl for {DEFAULT}, zsl for others."
         ),
     ] = None,
     calibrate: Annotated[
@@ -68,10 +67,9 @@ def fit(
     signatures: _options.Signatures = None,
     labels: Annotated[
         str | None,
-        typer.Option(
+        _options.about_files(
             metavar="COLUMN or DIR",
             help="Of shards: their column of labels, or a folder with a file of labels for each.",
-            rich_help_panel=_options.FILES,
         ),
     ] = None,
     missing: _options.Missing = None,
@@ -270,18 +268,13 @@ def teach(
     ] = False,
     new_classes: Annotated[
         bool,
-        typer.Option(
-            "--new-classes",
-            help="Take names that are much like known ones as new classes, without asking.",
-            rich_help_panel=_options.MORE,
-        ),
+        _options.more("--new-classes", help="Take names that are much like known ones as new classes, without asking."),
     ] = False,
     remove: Annotated[
         bool,
-        typer.Option(
+        _options.more(
             "--remove",
             help="Remove these examples. Without --features: all of the classes in --labels; without both: all.",
-            rich_help_panel=_options.MORE,
         ),
     ] = False,
     device: _options.Device = None,
@@ -368,12 +361,7 @@ def label_next(
         ),
     ] = "margin",
     diversity: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            help="How much it counts that rows differ from each other; 0: not at all.",
-            rich_help_panel=_options.MORE,
-        ),
+        float, _options.more(min=0, help="How much it counts that rows differ from each other; 0: not at all.")
     ] = 1.0,
     signatures: _options.ClassTable = None,
     with_known: _options.WithKnown = False,

@@ -40,11 +40,7 @@ def paper(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
     device: Annotated[
-        str | None,
-        typer.Option(
-            help="cpu or cuda, for methods that train there; all others run on the CPU.",
-            rich_help_panel=_options.MACHINE,
-        ),
+        str | None, _options.about_machine(help="cpu or cuda, for methods that train there; all others run on the CPU.")
     ] = None,
     engine: _options.EngineOption = None,
     address: _options.Address = None,
@@ -58,35 +54,19 @@ def paper(
     ] = Path("paper"),
     merge: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="DIR or FILE",
-            help="Copy these records into --out first, repeatable; they count as done.",
-            rich_help_panel=_options.MORE,
+        _options.more(
+            metavar="DIR or FILE", help="Copy these records into --out first, repeatable; they count as done."
         ),
     ] = None,
     compact: Annotated[
-        bool,
-        typer.Option(
-            "--compact", help="Merge only what the tables and figures need of a record.", rich_help_panel=_options.MORE
-        ),
+        bool, _options.more("--compact", help="Merge only what the tables and figures need of a record.")
     ] = False,
-    offline: Annotated[
-        bool,
-        typer.Option("--offline", help="From records alone: load no data, run nothing.", rich_help_panel=_options.MORE),
-    ] = False,
+    offline: Annotated[bool, _options.more("--offline", help="From records alone: load no data, run nothing.")] = False,
     docs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Copy results.md and the figures there as well.", rich_help_panel=_options.MORE
-        ),
+        Path | None, _options.more(metavar="DIR", help="Copy results.md and the figures there as well.")
     ] = None,
     readme: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the leading methods between the marks of this file.",
-            rich_help_panel=_options.MORE,
-        ),
+        Path | None, _options.more(metavar="FILE", help="Write the leading methods between the marks of this file.")
     ] = None,
 ) -> None:
     """Measure the paper's tables and figures, and write them beside the published figures.

@@ -50,23 +50,17 @@ def run(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting, repeatable; see [b]zskl methods NAME[/b].",
-            rich_help_panel=_options.MORE,
-        ),
+        _options.more("--set", metavar="NAME=VALUE", help="A setting, repeatable; see [b]zskl methods NAME[/b]."),
     ] = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
     ] = False,
     defaults: Annotated[
         list[str] | None,
-        typer.Option(
+        _options.more(
             metavar="METHOD",
             help="Leave this method out of --tune, at its default settings; repeatable.",
             autocompletion=_options.complete_methods,
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     calibrate: Annotated[
@@ -77,29 +71,26 @@ def run(
     ] = False,
     scoring: Annotated[
         str | None,
-        typer.Option(
+        _options.more(
             metavar="zsl|gzsl|both|each",
             help="What --tune chooses by; each: also by raw H. Default: both with --calibrate, otherwise zsl.",
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     shots: Annotated[
         list[int] | None,
-        typer.Option(
+        _options.more(
             min=1,
             metavar="K",
             help="Also score, for methods that can learn so, after K examples of each unseen class, which are not "
             "scored; repeatable.",
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     unlabelled: Annotated[
         list[str] | None,
-        typer.Option(
+        _options.more(
             metavar="unseen|all",
             help="Also score, for methods that can, after adaptation to the test rows without their labels, of unseen "
             "or of all classes; repeatable.",
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
@@ -117,11 +108,10 @@ def run(
     ] = None,
     json_: Annotated[
         Path | None,
-        typer.Option(
+        _options.more(
             "--json",
             metavar="FILE",
             help="Write a record per finished run, one JSON line each; replaces what FILE held.",
-            rich_help_panel=_options.MORE,
         ),
     ] = None,
     engine: _options.EngineOption = None,
