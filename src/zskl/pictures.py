@@ -117,8 +117,8 @@ class ImageClassifier(EncodedClassifier):
         self.progress = progress
 
     def _check_rows(self, X: Any) -> list[Any]:
-        if isinstance(X, os.PathLike) or (isinstance(X, np.ndarray) and X.ndim == 3):
-            raise ValueError(f"X is one picture: expected a list of pictures; write [{'picture'}]")
+        if isinstance(X, str | os.PathLike) or hasattr(X, "convert") or (isinstance(X, np.ndarray) and X.ndim == 3):
+            raise ValueError("X is one picture: expected a list of pictures; write [picture]")
         rows = check_sequence(X, "pictures", EXAMPLE)
         check_count("batch_size", self.batch_size)
         if isinstance(self.backbone, str):
@@ -265,10 +265,10 @@ def _check_picture(row: Any, place: int) -> None:
             raise FileNotFoundError(f"picture {place}, {str(row)!r}, is {what}: expected a file; check the path")
         return
     if isinstance(row, np.ndarray):
-        if row.dtype != np.uint8 or row.ndim != 3 or row.shape[2] != 3 or 0 in row.shape:
+        if row.dtype != np.uint8 or row.ndim not in (2, 3) or row.shape[2:] not in ((), (3,), (4,)) or 0 in row.shape:
             raise ValueError(
                 f"picture {place} is an array of shape {row.shape} and type {row.dtype}: expected (height, width, 3) "
-                "and uint8, red, green and blue from 0 to 255"
+                "and uint8, red, green and blue from 0 to 255; (height, width) is grey, a fourth colour opacity"
             )
         return
     if not hasattr(row, "convert"):
@@ -279,8 +279,7 @@ def _prepare(row: Any, place: int, network: Backbone) -> NDArray[np.float32]:
     from PIL import Image
 
     try:
-        if isinstance(row, np.ndarray):
-            return network.prepare(Image.fromarray(np.ascontiguousarray(row)))
+        row = Image.fromarray(np.ascontiguousarray(row)) if isinstance(row, np.ndarray) else row
         return network.prepare(read_picture(row) if isinstance(row, str | os.PathLike) else convert_to_rgb(row))
     except UnreadablePicture as error:
         name = repr(str(row)) if isinstance(row, str | os.PathLike) else "of Pillow"

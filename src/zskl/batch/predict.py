@@ -222,7 +222,8 @@ class Explained:
     explanation: Explanation | TextExplanation
 
     def lines(self) -> Iterator[list[object]]:
-        """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
+        """A line for each attribute that is shown, then for what else counts, without a rank: the terms, with the rows of
+        each class apart; and the share of each block of features, which is another sum of the same difference."""
         one = self.explanation
         if not isinstance(one, Explanation):
             told = [self.row, one.label, one.against, _format_number(one.difference), "", ""]
@@ -235,7 +236,11 @@ class Explained:
         for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
             values = [_format_number(value) for value in (contribution, one.values[m], one.values_against[m])]
             yield [*head, rank, one.told(m), *values]
-        for name, value in one.terms.items():
+        counted = {part.source for part in one.evidence}
+        further = [(str(part), part.adds) for part in one.evidence]
+        further += [(name, value) for name, value in one.terms.items() if name not in counted]
+        further += [(f"by features: {name}", value) for name, value in one.blocks.items()]
+        for name, value in further:
             yield [*head, "", name, _format_number(value), "", ""]
 
     def record(self) -> dict[str, object]:
