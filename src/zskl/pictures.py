@@ -177,12 +177,9 @@ class ImageClassifier(EncodedClassifier):
             table = tables.read_table(given)
             names = table.names or tuple(f"attribute {k}" for k in range(1, table.matrix.shape[1] + 1))
             return tables.to_frame(replace(table, names=names))
-        encoder = self.encoder
-        if not isinstance(encoder, str):
-            encoder = sentences.to_encoder(encoder)
-        return sentences.encode_class_texts(sentences.make_class_texts(given, self.template), encoder).astype(
-            np.float64
-        )
+        encoder = self.encoder if isinstance(self.encoder, str) else sentences.to_encoder(self.encoder)
+        texts = sentences.make_class_texts(given, self.template)
+        return sentences.encode_class_texts(texts, encoder).astype(np.float64)
 
     def _read_table(self, descriptions: Any) -> Any:
         """A table stays as it is: the model knows how that of `fit` was read."""
@@ -223,13 +220,11 @@ class ImageClassifier(EncodedClassifier):
         return found
 
     def _record(self) -> dict[str, Any]:
-        encoder = self.encoder if isinstance(self.encoder, str) else None
-        template = self.template if self.template is None or isinstance(self.template, str) else [*self.template]
         return {
             "backbone": self.backbone if isinstance(self.backbone, str) else None,
             "backbone_key": self.backbone_key_,
-            "encoder": encoder,
-            "template": template,
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "batch_size": int(self.batch_size),
         }
 

@@ -222,8 +222,7 @@ class Explained:
     explanation: Explanation | TextExplanation
 
     def lines(self) -> Iterator[list[object]]:
-        """A line for each attribute that is shown, then for what else counts, without a rank: the terms, with the rows of
-        each class apart; and the share of each block of features, which is another sum of the same difference."""
+        """A line for each attribute that is shown; without a rank what else counts, and the blocks, another sum."""
         one = self.explanation
         if not isinstance(one, Explanation):
             told = [self.row, one.label, one.against, _format_number(one.difference), "", ""]
@@ -238,9 +237,8 @@ class Explained:
             yield [*head, rank, one.told(m), *values]
         counted = {part.source for part in one.evidence}
         further = [(str(part), part.adds) for part in one.evidence]
-        further += [(name, value) for name, value in one.terms.items() if name not in counted]
-        further += [(f"by features: {name}", value) for name, value in one.blocks.items()]
-        for name, value in further:
+        further += [term for term in one.terms.items() if term[0] not in counted]
+        for name, value in [*further, *((f"by features: {name}", adds) for name, adds in one.blocks.items())]:
             yield [*head, "", name, _format_number(value), "", ""]
 
     def record(self) -> dict[str, object]:

@@ -305,9 +305,7 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
     if not _is_bundled(name):
         # Before a search on the network, which may take minutes
         if "/" not in name and not Path(name).is_dir() and get_close_matches(name.lower(), [SHORT_NAME], cutoff=0.75):
-            raise ValueError(
-                f"encoder is {name!r} (did you mean {SHORT_NAME!r}?): expected this, a folder, or OWNER/NAME of a model"
-            )
+            raise ValueError(f"encoder is {name!r} (did you mean {SHORT_NAME!r}?): expected a folder, or OWNER/NAME")
         return _load_transformer(name, device)
     folder = find_weights()
     if folder is None:

@@ -631,7 +631,7 @@ def _check_finite_table(labels: NDArray[np.generic], rows: Any, names: tuple[str
         value = "NaN" if np.isnan(rows[row, column]) else "infinity"
         raise ValueError(
             f"signatures contains {value} at class {to_plain(labels[row])!r}, attribute {name} "
-            f"({len(bad)} such value(s) in all): fill in or drop them"
+            f"({len(bad)} such value(s) in all): fill in or drop them; in Python class_table(..., missing='mean') does"
         )
 
 

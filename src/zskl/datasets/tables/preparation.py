@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from zskl._validation import list_values
 from zskl.datasets.tables.features import Block, Cells, FeatureFile, block_rows
 from zskl.signatures.cells import (
-    hint_decimal_comma,
     LARGEST,
     Column,
     Preparation,
     cell_error,
+    hint_decimal_comma,
     is_date,
     is_missing,
     is_numeral,
