@@ -392,7 +392,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         check_option("schedule", self.schedule, solver.SCHEDULES)
         check_option("second_moment", self.second_moment, solver.SECOND_MOMENTS)
         check_option("init", self.init, INITIALISATIONS)
-        rows.check_streaming(self.streaming)
+        if not isinstance(self.streaming, bool | np.bool_) and self.streaming != "auto":
+            raise ValueError(f"streaming is {self.streaming!r}: expected True, False or 'auto'")
         check_flag("incoherence", self.incoherence)
         check_flag("warm_start", self.warm_start)
 
