@@ -130,12 +130,10 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: what `predict` chooses from, and the columns of scores and probabilities.
     seen_classes_ : ndarray
         Those with training rows.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------

@@ -173,7 +173,7 @@ class ClassDraws:
         size = float(basis.fit[1][known].sum())
         return max(float(basis.fit[0][known].sum()) / size, 0.0) if size > 0 else 0.0
 
-    def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes, held: Codes) -> NDArray[np.float32]:
+    def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes) -> NDArray[np.float32]:
         """(n, c) of the scores (n, r) of signature rows: of a class with several the best."""
         if len(self.owners) == self.C:
             return scores
@@ -222,7 +222,7 @@ class ClassDraws:
                     close = basis.kept[self._shown[number]] @ directions
                     crowded = fitting.mean_of_largest(close, float(model.crowding_share))
                 lowered = np.asarray(scores - np.float32(model.crowding) * crowded)
-            found.append(held[self._best_of_classes(lowered, rows, held).argmax(axis=1)])
+            found.append(held[self._best_of_classes(lowered, rows).argmax(axis=1)])
         return found
 
     def scores(self, model: ClassMeansClassifier, number: int) -> tuple[NDArray[np.float32], Codes, NDArray[np.bool_]]:
@@ -242,7 +242,7 @@ class ClassDraws:
             close = basis.kept[self._shown[number]] @ directions
             crowded = fitting.mean_of_largest(close, float(model.crowding_share))
             scores = np.asarray(scores - np.float32(model.crowding) * crowded)
-        return self._best_of_classes(scores, rows, held), self.codes, seen
+        return self._best_of_classes(scores, rows), self.codes, seen
 
 
 # What a fit asks of its own training classes, where "auto" leaves a choice in a shared space
