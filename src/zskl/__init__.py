@@ -43,24 +43,7 @@ if TYPE_CHECKING:
     from zskl.texts import TextClassifier, WeakEncoderWarning
     from zskl.training.solver import DivergenceError
 else:
-    _MODULES = {
-        "baselines",
-        "datasets",
-        "engines",
-        "export",
-        "kernels",
-        "methods",
-        "metrics",
-        "models",
-        "pictures",
-        "plots",
-        "protocols",
-        "report",
-        "selection",
-        "signatures",
-        "texts",
-    }
-    _HOMES = {
+    _HOMES = {  # all other names are modules
         "ClassMeansClassifier": "estimators.class_means",
         "Committee": "estimators.committee",
         "Dataset": "datasets",
@@ -88,10 +71,10 @@ else:
         """Called where a name is not here yet."""
         from importlib import import_module
 
-        if name in _MODULES:
-            return import_module(f"zskl.{name}")
-        if name not in _HOMES:
+        if name not in __all__:
             raise AttributeError(f"module 'zskl' has no attribute {name!r}")
+        if name not in _HOMES:
+            return import_module(f"zskl.{name}")
         found = globals()[name] = getattr(import_module(f"zskl.{_HOMES[name]}"), name)
         return found
 

@@ -222,8 +222,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(
         self, X: Any, descriptions: Any = None, candidates: Labels | None = None, *, reject: float | None = None
     ) -> NumPyArray:
-        """
-        Name the best class of each row.
+        """Name the best class of each row.
 
         Parameters
         ----------
@@ -246,8 +245,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def predict_proba(self, X: Any, descriptions: Any = None, candidates: Labels | None = None) -> NumPyArray:
-        """
-        Give the probability of each class for each row.
+        """Give the probability of each class for each row.
 
         Parameters
         ----------
@@ -275,8 +273,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         return_scores: bool = False,
     ) -> Any:
-        """
-        Name the k best classes of each row, best first.
+        """Name the k best classes of each row, best first.
 
         Parameters
         ----------
@@ -300,8 +297,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model_.top_k(encoded, k, self._read_table(descriptions), candidates, return_scores=return_scores)
 
     def label_next(self, X: Any, n: int = 10, strategy: str = "margin", *, return_scores: bool = False) -> Any:
-        """
-        Name the unlabelled rows whose labels would help the model most.
+        """Name the unlabelled rows whose labels would help the model most.
 
         Parameters
         ----------
@@ -324,8 +320,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def add_examples(
         self, X: Any, y: Any, descriptions: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
-        """
-        Give a new classifier that has also learned from labelled rows. This one stays as it is.
+        """Give a new classifier that has also learned from labelled rows. This one stays as it is.
 
         Parameters
         ----------
@@ -360,8 +355,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def adapt(
         self, X: Any, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
-        """
-        Give a new classifier that has also learned from unlabelled rows. This one stays as it is.
+        """Give a new classifier that has also learned from unlabelled rows. This one stays as it is.
 
         Parameters
         ----------
@@ -398,8 +392,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label: Any = None,
         against: Any = None,
     ) -> list[Any]:
-        """
-        Say what speaks for the class of each row and against another class, and how much.
+        """Say what speaks for the class of each row and against another class, and how much.
 
         Parameters
         ----------
@@ -426,8 +419,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._explain(rows, self._encode(rows), check_count("top", top), table, candidates, label, against)
 
     def nearest_examples(self, X: Any, n: int = 5) -> pd.DataFrame:
-        """
-        List the kept training rows that are most like each row.
+        """List the kept training rows that are most like each row.
 
         Parameters
         ----------
@@ -471,8 +463,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return str(super().__repr__(N_CHAR_MAX)) + (f"  # {told}" if told else "")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """
-        Write the fitted classifier to one file, whole or not at all.
+        """Write the fitted classifier to one file, whole or not at all.
 
         The file holds numbers and names, never code. The encoder's weights are not in it, only its name and how to
         check it.

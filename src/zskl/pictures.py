@@ -30,8 +30,7 @@ EXAMPLE = "such as ['owl.jpg', 'wren.jpg'], arrays (height, width, 3) of bytes, 
 
 
 class ImageClassifier(EncodedClassifier):
-    """
-    Recognise classes of pictures from a description of each, after a few photos of some classes.
+    """Recognise classes of pictures from a description of each, after a few photos of some classes.
 
     A network turns pictures into features. `ClassMeansClassifier` learns from these what descriptions mean: so classes
     that nobody has shown it are known by their descriptions. One photo of each of some classes is enough to start.
@@ -194,8 +193,7 @@ class ImageClassifier(EncodedClassifier):
         return [str(row) if isinstance(row, str | os.PathLike) else "a picture" for row in rows]
 
     def fit(self, X: Any, y: Any, descriptions: Any = None) -> Self:
-        """
-        Learn from pictures with their classes, and from a description of each class.
+        """Learn from pictures with their classes, and from a description of each class.
 
         Parameters
         ----------

@@ -60,8 +60,7 @@ _FUNCTIONS = ("func", "inverse_func")
 
 
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> ZeroShotPipeline:
-    """
-    Put transformers before a model: a pipeline of scikit-learn that can also be taught, explained and saved.
+    """Put transformers before a model: a pipeline of scikit-learn that can also be taught, explained and saved.
 
     Parameters
     ----------
@@ -112,8 +111,7 @@ def _delegate(name: str) -> Any:
 
 
 class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
-    """
-    A pipeline of scikit-learn that ends in an estimator of zskl.
+    """A pipeline of scikit-learn that ends in an estimator of zskl.
 
     Rows go through the transformers, then to the last step. This one can do what every pipeline can. It also answers
     `top_k`, `compatibility`, `explain` and `label_next`, learns by `add_examples` and `adapt` where its last step does,
@@ -132,12 +130,10 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: what `predict` chooses from, and the columns of scores and probabilities.
     seen_classes_ : ndarray
         Those with training rows.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -175,8 +171,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         return super().__getitem__(ind)
 
     def fit(self, X: Any, y: Any = None, signatures: Any = None, **params: Any) -> Self:
-        """
-        Fit the transformers, each on what the one before it makes of the rows, then the model.
+        """Fit the transformers, each on what the one before it makes of the rows, then the model.
 
         Parameters
         ----------
@@ -212,7 +207,8 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         if signatures is not None:
             if f"{name}__signatures" in params:
                 raise ValueError(f"signatures are given twice, also as {name}__signatures: expected one of the two")
-            params[_signatures_parameter(name)] = signatures
+            routed = sklearn.get_config()["enable_metadata_routing"]
+            params["signatures" if routed else f"{name}__signatures"] = signatures
         super().fit(X, y, **params)
         return self
 
@@ -230,8 +226,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("compatibility"))  # type: ignore[untyped-decorator]
     def compatibility(self, X: Any, signatures: Any = None, candidates: Any = None) -> Any:
-        """
-        Score each row against each candidate class, without calibration.
+        """Score each row against each candidate class, without calibration.
 
         Parameters
         ----------
@@ -251,8 +246,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("top_k"))  # type: ignore[untyped-decorator]
     def top_k(self, X: Any, k: int = 5, **options: Any) -> Any:
-        """
-        Name the k best candidate classes of each row, best first.
+        """Name the k best candidate classes of each row, best first.
 
         Parameters
         ----------
@@ -272,8 +266,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("explain"))  # type: ignore[untyped-decorator]
     def explain(self, X: Any, top: int = 5, **options: Any) -> Any:
-        """
-        Say what speaks for the class of each row and against another class, and how much.
+        """Say what speaks for the class of each row and against another class, and how much.
 
         Parameters
         ----------
@@ -293,8 +286,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("label_next"))  # type: ignore[untyped-decorator]
     def label_next(self, X: Any, n: int = 10, **options: Any) -> Any:
-        """
-        Name the unlabelled rows whose labels would help the model most.
+        """Name the unlabelled rows whose labels would help the model most.
 
         Parameters
         ----------
@@ -314,8 +306,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("nearest_classes"))  # type: ignore[untyped-decorator]
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Any = None) -> pd.DataFrame:
-        """
-        List the classes that are described most alike.
+        """List the classes that are described most alike.
 
         Parameters
         ----------
@@ -336,8 +327,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("add_examples"))  # type: ignore[untyped-decorator]
     def add_examples(self, X: Any, y: Any, signatures: Any = None, **options: Any) -> Self:
-        """
-        Give a new pipeline whose model has also learned from labelled rows. This one stays as it is.
+        """Give a new pipeline whose model has also learned from labelled rows. This one stays as it is.
 
         The transformers do not learn from them.
 
@@ -361,8 +351,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("remove_examples"))  # type: ignore[untyped-decorator]
     def remove_examples(self, X: Any = None, y: Any = None) -> Self:
-        """
-        Give a new pipeline whose model is without some of the examples. This one stays as it is.
+        """Give a new pipeline whose model is without some of the examples. This one stays as it is.
 
         Parameters
         ----------
@@ -381,8 +370,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     @available_if(_last_has("adapt"))  # type: ignore[untyped-decorator]
     def adapt(self, X: Any, candidates: Any = None, **options: Any) -> Self:
-        """
-        Give a new pipeline whose model has also learned from unlabelled rows. This one stays as it is.
+        """Give a new pipeline whose model has also learned from unlabelled rows. This one stays as it is.
 
         Parameters
         ----------
@@ -401,8 +389,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         return self._with_last(self.steps[-1][1].adapt(self._transform_rows(X), candidates, **options))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """
-        Write the fitted pipeline to one file, whole or not at all.
+        """Write the fitted pipeline to one file, whole or not at all.
 
         The file is in the safetensors format with a JSON header. It holds numbers and names, never code. So only
         transformers of a closed list can be in it; docs/scikit-learn.md names them.
@@ -441,11 +428,6 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
             "verbose": bool(self.verbose),
         }
         model_file.write_model(path, header, arrays)
-
-
-def _signatures_parameter(name: str) -> str:
-    """How scikit-learn wants an argument of the last step's fit to be called."""
-    return "signatures" if sklearn.get_config()["enable_metadata_routing"] else f"{name}__signatures"
 
 
 def restore_pipeline(

@@ -27,8 +27,7 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class TextExplanation:
-    """
-    Why a text is of one class rather than another: the words that matter, and the examples that are most like it.
+    """Why a text is of one class rather than another: the words that matter, and the examples that are most like it.
 
     Parameters
     ----------
@@ -75,8 +74,7 @@ class TextExplanation:
         return "\n  ".join(lines)
 
     def record(self) -> dict[str, Any]:
-        """
-        Give all of it as JSON has it.
+        """Give all of it as JSON has it.
 
         Returns
         -------
@@ -93,8 +91,7 @@ class TextExplanation:
 
 
 class TextClassifier(EncodedClassifier):
-    """
-    Recognise classes of texts from a sentence about each, from examples, or from both.
+    """Recognise classes of texts from a sentence about each, from examples, or from both.
 
     A sentence encoder turns texts and descriptions into vectors. `ClassMeansClassifier` learns from these: a class
     without a single example is known by its description. With descriptions alone, `fit([], [], descriptions)`, it is
@@ -211,8 +208,7 @@ class TextClassifier(EncodedClassifier):
         return list(rows)
 
     def fit(self, X: Any, y: Any, descriptions: Any = None) -> Self:
-        """
-        Learn from texts with their classes, and from a description of each class.
+        """Learn from texts with their classes, and from a description of each class.
 
         Parameters
         ----------

@@ -141,3 +141,12 @@ def test_a_class_may_have_one_attribute_alone(data):
         model.fit(X[fold.train], y[fold.train], lacking.loc[np.unique(y[fold.train])])
         asked = X[fold.val_unseen], y[fold.val_unseen]
         assert_close(song.without.folds[number], accuracy(model, *asked, lacking.loc[held.index]), SUMS.double)
+
+
+def test_blocks_of_features_are_kept():
+    data = datasets.make_synthetic()
+    d = data.X.shape[1]
+    halves = replace(data, X=np.asarray(data.X) * np.repeat([1, 300], [d - 3, 3]), blocks={"a": d - 3, "b": 3})
+    whole = replace(halves, blocks={"both": d})
+    found = [expect_accuracy(one, engine=None).zero_shot for one in (halves, whole)]
+    assert found[0] != found[1]

@@ -43,25 +43,5 @@ __all__ = [
     "SynC",
 ]
 
-BASELINES: Mapping[str, type[Baseline]] = {
-    baseline.kind: baseline
-    for baseline in (
-        DAP,
-        IAP,
-        ConSE,
-        CMT,
-        CMTStar,
-        SSE,
-        LatEm,
-        ALE,
-        DeViSE,
-        SJE,
-        ESZSL,
-        SynC,
-        SAE,
-        EXEM,
-        GFZSL,
-        CNZSL,
-        Cosine,
-    )
-}
+_ORDER = (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, EXEM, GFZSL, CNZSL, Cosine)
+BASELINES: Mapping[str, type[Baseline]] = {baseline.kind: baseline for baseline in _ORDER}

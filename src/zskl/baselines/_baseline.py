@@ -13,9 +13,8 @@ from sklearn.base import clone
 
 from zskl._arrays import Array
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.base import Visit, ZeroShotClassifier
 from zskl.training.rows import ScaledRows
-from zskl.training.solver import DivergenceError
 
 C = TypeVar("C", bound="type[Baseline]")
 SEEDED = "Seed of the start and of the batches. None takes another seed in every fit."
@@ -101,6 +100,7 @@ class Baseline(ZeroShotClassifier):
 
     EXAMPLE: ClassVar[str]  # settings of the model in the example that its docstring gets
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}  # to which selection extends numbers of `GRID`
+    CHECKS: ClassVar[Mapping[str, Callable[[str, Any], object]]] = {}  # of learned values that are no arrays
     _: KW_ONLY
     feature_scaling: str = "center-l2"
     signature_scaling: str = "center-l2"
@@ -111,18 +111,6 @@ class Baseline(ZeroShotClassifier):
     def _check_parameters(self) -> None:
         """Refuse settings out of range."""
 
-
-class SharedFitClassifier(Baseline):
-    """A method without steps or draws, whose fits share much work. A subclass writes `_learn` and `_scores`."""
-
-    RANDOM: ClassVar[bool] = False
-    READS: ClassVar[type[ScaledRows]] = ScaledRows
-
-    def _learn(self, training: Training) -> Callable[[Self], None]:
-        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
-        raise NotImplementedError
-
-    @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.
 
@@ -137,13 +125,35 @@ class SharedFitClassifier(Baseline):
             array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
             further candidates.
         callback : callable, default=None
-            Never called, because the method has no steps.
+            Called with a `Progress` after each step of a method that has steps. Its projection is the first of the
+            weights in training, in coordinates of their own. Other methods never call it.
 
         Returns
         -------
         self
             The fitted estimator.
         """
+        raise NotImplementedError
+
+    @classmethod
+    def _from_json(cls, name: str, value: Any) -> Any:
+        if name in cls.CHECKS:
+            cls.CHECKS[name](name.removesuffix("_"), value)
+        return super()._from_json(name, value)
+
+
+class SharedFitClassifier(Baseline):
+    """A method without steps or draws, whose fits share much work. A subclass writes `_learn` and `_scores`."""
+
+    RANDOM: ClassVar[bool] = False
+    READS: ClassVar[type[ScaledRows]] = ScaledRows
+
+    def _learn(self, training: Training) -> Callable[[Self], None]:
+        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
+        raise NotImplementedError
+
+    @refuse_weights
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         return self._fit(X, y, signatures, NO_WEIGHTS)
 
     def _fit(self, X: Array, y: Any, signatures: Any, weights: WeightArguments) -> Self:
@@ -153,12 +163,7 @@ class SharedFitClassifier(Baseline):
         return self
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         models = [clone(self).set_params(**setting) for setting in settings]
         for model in models:

@@ -20,6 +20,7 @@ from zskl._validation import check_count, check_positive
 from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
+from zskl.estimators.base import Visit
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batch_indices
@@ -120,27 +121,6 @@ class DescentClassifier(Baseline):
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callback | None = None) -> Self:
-        """Learn from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        callback : callable, default=None
-            Called with a `Progress` after each step. Its projection is the first of the weights in training, in
-            coordinates of their own.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
         with self._all_or_nothing():
             self._check_parameters()
             training = self._prepare(X, y, signatures, None if self.COPIES else ScaledRows)
@@ -149,12 +129,7 @@ class DescentClassifier(Baseline):
         return self
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]

@@ -45,8 +45,7 @@ class ALE(BilinearClassifier):
 
     References
     ----------
-    .. [1] Z. Akata, F. Perronnin, Z. Harchaoui and C. Schmid, "Label-embedding for image classification", TPAMI
-       2016.
+    .. [1] Z. Akata, F. Perronnin, Z. Harchaoui and C. Schmid, "Label-embedding for image classification", TPAMI 2016.
     """
 
     kind: ClassVar[str] = "ale"

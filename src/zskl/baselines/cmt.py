@@ -251,9 +251,8 @@ class CMTStar(CMT):
 
     Notes
     -----
-    Differs from the paper: there is one τ for all classes, the one with the highest harmonic mean on classes held
-    out of the training rows. The paper sets a fraction of training rows by hand. Training is by descent instead of
-    L-BFGS.
+    Differs from the paper: there is one τ for all classes, the one with the highest harmonic mean on classes held out
+    of the training rows. The paper sets a fraction of training rows by hand. Training is by descent instead of L-BFGS.
 
     References
     ----------

@@ -225,6 +225,7 @@ class CNZSL(DescentClassifier):
         "output_bias_": ("*", "d"),
         "rectified_": None,
     }
+    CHECKS: ClassVar = {"rectified_": check_flag}
     DECAYS: ClassVar[bool] = False  # Adam does
     COPIES: ClassVar[bool] = True  # as rows of unit length
     momentum = 0.0  # that of Adam is its own
@@ -263,9 +264,3 @@ class CNZSL(DescentClassifier):
         if shapes != [(p, h), (1, h), (h, h), (1, h), (h, d), (1, d)]:
             raise ValueError(f"layers of shapes {', '.join(map(str, shapes))} do not fit together")
         return model
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        if name == "rectified_":
-            check_flag("rectified", value)
-        return super()._from_json(name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
 from zskl._validation import check_count, check_positive
@@ -71,6 +71,7 @@ class ConSE(WeightedClassifier):
     BOUNDS: ClassVar = {"T": (1, 1000), "C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}
     FREE: ClassVar = ("T", "C")
+    CHECKS: ClassVar = {"T_": check_count}
 
     T: int = 10
     C: float = 1.0
@@ -98,7 +99,3 @@ class ConSE(WeightedClassifier):
             least = xp.sort(p, axis=1)[:, -self.T_ :][:, :1]
             p = xp.where(p >= least, p, 0 * p)
         return scale_to_unit_length(p @ convert_like(self.seen_, X)) @ scale_to_unit_length(Y).T
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        return check_count("T", value) if name == "T_" else super()._from_json(name, value)

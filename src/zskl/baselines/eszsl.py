@@ -104,8 +104,7 @@ class ESZSL(WeightedClassifier):
 
     References
     ----------
-    .. [1] B. Romera-Paredes and P. H. S. Torr, "An embarrassingly simple approach to zero-shot learning", ICML
-       2015.
+    .. [1] B. Romera-Paredes and P. H. S. Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015.
     """
 
     kind: ClassVar[str] = "eszsl"

@@ -95,6 +95,7 @@ class EXEM(WeightedClassifier):
         "sigma_": None,
     }
     FREE: ClassVar = ("n_components", "sigma", "lam", "distance")
+    CHECKS: ClassVar = {"sigma_": check_positive}
 
     n_components: int = 500
     sigma: float = 2.0
@@ -147,10 +148,6 @@ class EXEM(WeightedClassifier):
         if len(columns) > 1:
             raise ValueError(f"basis, center and coefficients have {sorted(columns)} columns, expected the same number")
         return model
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def principal_components(training: Training, means: NumPyArray) -> tuple[NumPyArray, NumPyArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -94,12 +94,7 @@ class GFZSL(WeightedClassifier):
         },
         {"signature_scaling": ("center-l2",), "prior_rows": (300.0,)},
     )
-    BOUNDS: ClassVar = {
-        "sigma": (0.1, 30.0),
-        "lam": (1e-4, 1e3),
-        "variance_lam": (1e-3, 1e5),
-        "prior_rows": (0.1, 1e6),
-    }
+    BOUNDS: ClassVar = {"sigma": (0.1, 30.0), "lam": (1e-4, 1e3), "variance_lam": (1e-3, 1e5), "prior_rows": (0.1, 1e6)}
     LEARNED: ClassVar = {
         "center_": ("d",),
         "deviations_": ("d",),
@@ -111,6 +106,7 @@ class GFZSL(WeightedClassifier):
         "sigma_": None,
     }
     FREE: ClassVar = ("kernel", "sigma", "lam", "variance_lam", "prior_rows")
+    CHECKS: ClassVar = {"kernel_": partial(check_option, options=KERNELS), "sigma_": check_positive}
 
     kernel: str = "gaussian"
     sigma: float = 2.0
@@ -175,12 +171,6 @@ class GFZSL(WeightedClassifier):
         Z = (X - convert_like(self.center_, X)) / convert_like(self.deviations_, X)
         products = (Z * Z) @ convert_like(precision, X).T - 2 * (Z @ convert_like(means * precision, X).T)
         return -0.5 * (products + convert_like(constant, X))
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        if name == "kernel_":
-            check_option("kernel", value, KERNELS)
-        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def kernel_matrix(kernel: str, sigma: float, A: Array, B: Array) -> Array:

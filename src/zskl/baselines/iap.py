@@ -26,8 +26,7 @@ class IAP(dap.AttributeClassifier):
 
         Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ),   p(a_m | x) = Σ_k p(a_m | class k) p(class k | x)
 
-    The sum is over the seen classes k, whose p(a_m | class k) is 0 or 1. Posteriors are kept 10⁻⁶ away from 0 and
-    1.
+    The sum is over the seen classes k, whose p(a_m | class k) is 0 or 1. Posteriors are kept 10⁻⁶ away from 0 and 1.
 
     Parameters
     ----------

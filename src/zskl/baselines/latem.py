@@ -82,8 +82,7 @@ class LatEm(DescentClassifier):
     prune_below : float, default=0.05
         Share of the training rows whose own class a map must score to stay; 0 keeps all maps.
     margin : float, default=1.0
-        Margin m > 0 of the loss. The maps scale with it, so it only matters against the start and the learning
-        rate.
+        Margin m > 0 of the loss. The maps scale with it, so it only matters against the start and the learning rate.
 
     Attributes
     ----------

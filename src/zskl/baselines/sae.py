@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -62,6 +63,7 @@ class SAE(WeightedClassifier):
     BOUNDS: ClassVar = {"lam": (1e-4, 1e6)}
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}
     FREE: ClassVar = ("lam", "direction")
+    CHECKS: ClassVar = {"direction_": partial(check_option, options=DIRECTIONS)}
 
     lam: float = 1.0
     direction: str = "to-features"
@@ -108,9 +110,3 @@ class SAE(WeightedClassifier):
         return ScoreParts(
             W, samples=lambda X: scale_to_unit_length(X) @ convert_like(W, X), classes=divided, image_lengths=True
         )
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        if name == "direction_":
-            check_option("direction", value, DIRECTIONS)
-        return super()._from_json(name, value)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -248,6 +249,7 @@ class SSE(DescentClassifier):
         "gamma_": None,
         "embedding_": None,
     }
+    CHECKS: ClassVar = {"gamma_": check_positive, "embedding_": partial(check_option, options=EMBEDDINGS)}
     COPIES: ClassVar[bool] = True  # it splits all rows by sign
     momentum = 0.0  # the solver's moments are its own
 
@@ -308,9 +310,3 @@ class SSE(DescentClassifier):
         X = split_by_sign(X, signed=len(self.weights_) > 1)
         found = compute_sse_similarities(X, convert_like(w, X), convert_like(V, X), self.embedding_)
         return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        if name == "embedding_":
-            check_option("embedding", value, EMBEDDINGS)
-        return check_positive("gamma", value) if name == "gamma_" else super()._from_json(name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -76,8 +76,7 @@ class SynC(SharedFitClassifier):
 
     References
     ----------
-    .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR
-       2016.
+    .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR 2016.
     """
 
     kind: ClassVar[str] = "sync"
@@ -96,6 +95,7 @@ class SynC(SharedFitClassifier):
     BOUNDS: ClassVar = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")
+    CHECKS: ClassVar = {"sigma_": check_positive}
 
     lam: float = 1e-3
     sigma: float = 1.0
@@ -135,10 +135,6 @@ class SynC(SharedFitClassifier):
         Y = convert_like(Y, Y, "float64")  # v can be large, and cancel
         mixtures = softmax(-pairwise_distances(Y, convert_like(self.phantoms_, Y)) / self.sigma_**2)
         return X @ convert_like(mixtures @ convert_like(self.classifiers_, Y), X).T
-
-    @classmethod
-    def _from_json(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def squared_hinge(signs: Array) -> Loss:

@@ -42,8 +42,7 @@ COMPARED, LEAST_COMPARED = 20, 1000  # rows compared with each other for each th
 
 
 class NoSignaturesWarning(UserWarning):
-    """
-    Warns of classes that only a description could give, asked of a model that was fitted without signatures.
+    """Warns of classes that only a description could give, asked of a model that was fitted without signatures.
 
     A model says it once. Its answers for such classes mean nothing.
 
@@ -60,8 +59,7 @@ class NoSignaturesWarning(UserWarning):
 
 
 class UncalibratedWarning(UserWarning):
-    """
-    Warns of probabilities whose temperature nobody has fitted: their order is right, their size is not.
+    """Warns of probabilities whose temperature nobody has fitted: their order is right, their size is not.
 
     See Also
     --------

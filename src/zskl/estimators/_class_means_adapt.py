@@ -27,10 +27,7 @@ from zskl._validation import SHOWN, check_option, find_near_name, list_values
 from zskl.estimators import _candidates
 from zskl.estimators._blocks import Spectrum, scale_to_unit_length
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
-from zskl.estimators._class_means_fit import (
-    LeftOutClasses,
-    mean_of_largest,
-)
+from zskl.estimators._class_means_fit import LeftOutClasses, mean_of_largest
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
 
@@ -704,11 +701,7 @@ class TaughtScores:
     """
 
     def __init__(
-        self,
-        trial: FewShotTrial,
-        weights: Rows,
-        added: Rows | None = None,
-        rows: NDArray[np.int64] | None = None,
+        self, trial: FewShotTrial, weights: Rows, added: Rows | None = None, rows: NDArray[np.int64] | None = None
     ) -> None:
         self.trial, self.weights, self.added = trial, weights, added
         self.rows = slice(None) if rows is None else rows

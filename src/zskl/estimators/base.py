@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 Labels: TypeAlias = Sequence[Any] | NumPyArray
 GridPart: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values are tried
 DefaultGrid: TypeAlias = GridPart | tuple[GridPart, ...]
+Visit: TypeAlias = Callable[[int, Any], object]  # is handed a place, and the model or the `DivergenceError` there
 STANDARDIZED = "standardize-l2"  # for columns in different units
 SIGNATURE_MEANS = ("seen", "all")
 COSINE_TEMPERATURE = 0.05  # of a model without training rows, until somebody fits one
@@ -73,8 +74,7 @@ def check_unknown_label(candidates: NumPyArray) -> None:
 
 
 class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """
-    The contract of every zero-shot classifier of this library; subclass it to add a method.
+    """The contract of every zero-shot classifier of this library; subclass it to add a method.
 
     A zero-shot classifier ranks candidate classes, seen in training or not, by how well their signatures (the vectors
     that describe them) fit a sample. A subclass writes `fit`, which calls `_prepare`, and `_scores` on scaled arrays.
@@ -215,12 +215,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 
@@ -264,7 +259,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
-            scaling.check_scaling(getattr(self, name), name)
+            if getattr(self, name) != scaling.AUTO:
+                scaling.parse_scaling(getattr(self, name), name)
         X, y = _inputs.check_training(self, X, y, values=values)
         X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
         self.seen_classes_, codes = np.unique(y, return_inverse=True)
@@ -366,8 +362,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
     ) -> Array:
-        """
-        Score each row against each candidate class, without calibration.
+        """Score each row against each candidate class, without calibration.
 
         Parameters
         ----------
@@ -402,8 +397,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def iter_compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """
-        Score the rows block by block, so that memory holds one block at a time.
+        """Score the rows block by block, so that memory holds one block at a time.
 
         Parameters
         ----------
@@ -440,8 +434,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibrated: bool = True,
         reject: float | None = None,
     ) -> NumPyArray:
-        """
-        Name the best candidate class of each row.
+        """Name the best candidate class of each row.
 
         Parameters
         ----------
@@ -496,8 +489,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibrated: bool = True,
         return_scores: bool = False,
     ) -> Any:
-        """
-        Name the k best candidate classes of each row, best first.
+        """Name the k best candidate classes of each row, best first.
 
         Parameters
         ----------
@@ -544,8 +536,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
     ) -> Array:
-        """
-        Give the probability of each class for each row: softmax(scores / T).
+        """Give the probability of each class for each row: softmax(scores / T).
 
         Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn expects. The
         largest probability of a row is that of its answer: `classes_[predict_proba(X).argmax(axis=1)]` equals
@@ -589,8 +580,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
     ) -> Array:
-        """
-        Score each row against all classes, in scikit-learn's shape, or against candidates that you choose.
+        """Score each row against all classes, in scikit-learn's shape, or against candidates that you choose.
 
         Parameters
         ----------
@@ -624,8 +614,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(
         self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
     ) -> float:
-        """
-        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
+        """Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
 
         `zskl.protocols` and `zskl.metrics` average over classes instead.
 
@@ -702,8 +691,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by: str | None = None,
         raw: bool | None = None,
     ) -> list[Explanation]:
-        """
-        Say which attributes speak for the class of each row and against another class, and how much.
+        """Say which attributes speak for the class of each row and against another class, and how much.
 
         The contributions of all attributes add up to the difference of the two raw scores. Class means also name what
         training rows, examples, unlabelled rows and crowding add (`terms`). Methods whose scores do not split raise a
@@ -749,8 +737,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, by, raw)
 
     def attribute_space(self, X: Array) -> Array:
-        """
-        Project rows into the space of attributes: P = Wᵀx of scaled rows.
+        """Project rows into the space of attributes: P = Wᵀx of scaled rows.
 
         Scaled signatures lie in the same space, so a class is near its samples. SAE compares directions: its rows, or
         their projections, have unit length.
@@ -778,8 +765,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return convert_like(project_rows(self, parts, X)[0], _inputs.take_input_rows(self, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
-        """
-        Keep the projections of rows, to score them against ever new descriptions.
+        """Keep the projections of rows, to score them against ever new descriptions.
 
         Parameters
         ----------
@@ -802,8 +788,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return ProjectedRows(self, X)
 
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
-        """
-        List the classes that are described most alike.
+        """List the classes that are described most alike.
 
         Parameters
         ----------
@@ -849,8 +834,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         diversity: float = 1.0,
         return_scores: bool = False,
     ) -> Any:
-        """
-        Name the unlabelled rows whose labels would help the model most.
+        """Name the unlabelled rows whose labels would help the model most.
 
         Label these rows, hand them to `add_examples`, and ask again. "margin" takes the rows that the model is least
         sure of: the gap between its best two scores is small. "change" takes those that it would learn most from: how
@@ -897,8 +881,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return (found.rows, found.worth) if return_scores else found.rows
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """
-        Write the fitted model to one file, whole or not at all.
+        """Write the fitted model to one file, whole or not at all.
 
         The file is in the safetensors format with a JSON header. It holds numbers and names, never code.
 

@@ -44,23 +44,15 @@ from zskl.estimators._class_means_adapt import (
     Rows,
     RowsAtHand,
 )
-from zskl.estimators._class_means_fit import (
-    Evidence,
-    FitCache,
-    Floats,
-    LeftOutClasses,
-    SignatureKernel,
-    Sums,
-)
+from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, LeftOutClasses, SignatureKernel, Sums
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import Training, combine_weights, drop_weightless_rows
-from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
+from zskl.estimators.base import SIGNATURE_MEANS, Labels, Visit, ZeroShotClassifier
 from zskl.scaling import Scaling
 from zskl.signatures import table as tables
 from zskl.signatures.strength import find_weak_descriptions
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import ScaledRows, StreamedRows
-from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
 
@@ -83,8 +75,7 @@ def has_no_rows(X: Any, y: Any) -> bool:
 
 
 class ClassMeansClassifier(ZeroShotClassifier):
-    """
-    Class means: a class is a direction in feature space; its description and its rows are evidence about it.
+    """Class means: a class is a direction in feature space; its description and its rows are evidence about it.
 
     Features are whitened by the scatter within classes. A Gaussian process predicts the direction of a class from its
     signature. Training rows, examples (`add_examples`) and unlabelled rows (`adapt`) move it. Everything is in closed
@@ -148,12 +139,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
     seen_classes_ : ndarray of shape (C,)
         The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
     center_ : ndarray of shape (d,)
         g, the mean of the class means.
     whitening_ : ndarray of shape (d, d)
@@ -316,8 +305,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         class_weight: Any = None,
         callback: Any = None,
     ) -> Self:
-        """
-        Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
+        """Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
 
         Parameters
         ----------
@@ -418,8 +406,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def partial_fit(
         self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """
-        Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
+        """Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
 
         The model is worked out from the sums of all pieces when you first use it. What it learned from examples and
         unlabelled rows is dropped, and so is its calibration, as by `fit`.
@@ -478,8 +465,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return self
 
     def sums(self, X: Array, y: Any, sample_weight: Any = None) -> Sums:
-        """
-        Add up a piece of the training rows, elsewhere if you like: what workers send back, to be merged by `+`.
+        """Add up a piece of the training rows, elsewhere if you like: what workers send back, to be merged by `+`.
 
         Parameters
         ----------
@@ -561,8 +547,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scaling.choose_scaling(self.feature_scaling, X, "feature_scaling", alone=True)
 
     def fit_sums(self, sums: Sums, signatures: Any = None) -> Self:
-        """
-        Fit from sums of the training rows, such as those that workers have computed.
+        """Fit from sums of the training rows, such as those that workers have computed.
 
         Parameters
         ----------
@@ -1058,8 +1043,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return scoring.make_nameless_scorer(self, Y, UNTAUGHT_WEIGHT)
 
     def ranking_map(self) -> scoring.DirectionMap:
-        """
-        Map samples and classes so that inner products are scores: any dot-product index can search them.
+        """Map samples and classes so that inner products are scores: any dot-product index can search them.
 
         Returns
         -------
@@ -1095,8 +1079,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def add_examples(
         self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
-        """
-        Give a new model that has also learned from labelled rows. This one stays as it is.
+        """Give a new model that has also learned from labelled rows. This one stays as it is.
 
         The classes may be seen, unseen or new, with or without a description. New ones join `classes_`;
         `seen_classes_` stays what `fit` saw.
@@ -1145,8 +1128,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return new
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """
-        Give a new model without some of the examples. This one stays as it is.
+        """Give a new model without some of the examples. This one stays as it is.
 
         Parameters
         ----------
@@ -1198,8 +1180,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def adapt(
         self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
-        """
-        Give a new model that has also learned from unlabelled rows. This one stays as it is.
+        """Give a new model that has also learned from unlabelled rows. This one stays as it is.
 
         Each row counts for a class as far as the model believes that it is of that class. How much, and whether this
         helps at all, is what `zskl.selection` found on validation classes (`practice_`).
@@ -1494,12 +1475,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return settings
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         # Quicker than clones, and nobody else has `self`.
         models = [copy.copy(self) for _ in settings]

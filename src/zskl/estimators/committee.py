@@ -49,8 +49,7 @@ def default_temperature(member: ZeroShotClassifier) -> float:
 
 
 class Committee(ZeroShotClassifier):
-    """
-    A committee: several zero-shot classifiers whose logits are added.
+    """A committee: several zero-shot classifiers whose logits are added.
 
     The score is::
 
@@ -83,12 +82,10 @@ class Committee(ZeroShotClassifier):
         The same by name.
     weights_, member_temperatures_ : ndarray of shape (n_members,)
         Their weights w and temperatures T.
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
     seen_classes_ : ndarray of shape (C,)
         The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -138,8 +135,7 @@ class Committee(ZeroShotClassifier):
         return Bunch(**dict(self._member_pairs()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """
-        Get the settings.
+        """Get the settings.
 
         Parameters
         ----------
@@ -165,8 +161,7 @@ class Committee(ZeroShotClassifier):
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """
-        Change settings.
+        """Change settings.
 
         Parameters
         ----------
@@ -270,8 +265,7 @@ class Committee(ZeroShotClassifier):
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """
-        Fit every member on the same rows, classes and signatures.
+        """Fit every member on the same rows, classes and signatures.
 
         Parameters
         ----------
@@ -353,8 +347,7 @@ class Committee(ZeroShotClassifier):
     def add_examples(
         self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
-        """
-        Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
+        """Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
 
         Parameters
         ----------
@@ -391,8 +384,7 @@ class Committee(ZeroShotClassifier):
         )
 
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """
-        Give a new committee without some of the examples. This one stays as it is.
+        """Give a new committee without some of the examples. This one stays as it is.
 
         Parameters
         ----------
@@ -421,8 +413,7 @@ class Committee(ZeroShotClassifier):
     def adapt(
         self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
-        """
-        Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
+        """Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
 
         Each row counts for a class as far as the whole committee believes that it is of that class.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from zskl._validation import check_count, check_flag, check_option, check_positi
 from zskl.estimators import search_vectors
 from zskl.estimators._candidates import Question, best_row_scores, choose_candidates
 from zskl.estimators._inputs import Training, check_features, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.base import Visit, ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.kernels import Kernel
 from zskl.metrics import Sides, best_scores
@@ -64,9 +64,9 @@ class History:
     accuracy: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
 
 
+@dataclass(repr=False, eq=False)  # makes the constructor from the settings
 class ZeroShotKernelClassifier(ZeroShotClassifier):
-    """
-    Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
+    """Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
 
     Scores are k(‖Wᵀx − y‖²) + k(‖x − Wy‖²) for a radial kernel (the second term only with `incoherence`), and k(xᵀWy)
     for the polynomial one. W minimises the objective of `docs/math.md` by mini-batch RMSprop.
@@ -127,12 +127,10 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         W, in float32.
     kernel_, incoherence_ : Kernel and bool
         What W was trained with.
-    classes_ : ndarray of shape (n_classes,)
+    classes_, candidates_ : ndarray of shape (n_classes,)
         All classes, sorted: the seen ones and the further classes of the table.
     seen_classes_ : ndarray of shape (n_seen_classes,)
         The classes with training rows, sorted.
-    candidates_ : ndarray of shape (n_classes,)
-        The same as `classes_`.
     history_ : History
         The objective of each iteration, and accuracies of monitored rows.
     calibration_ : float
@@ -152,62 +150,33 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     kind: ClassVar[str] = "kernel"
     LEARNED: ClassVar = {"projection_": ("d", "p"), "kernel_": None, "incoherence_": None}
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        sigma: float = 1.0,
-        degree: int = 2,
-        bias: float = 1.0,
-        repulsion: float = 1.0,
-        incoherence: bool = True,
-        incoherence_weight: float = 1.0,
-        loss: str = "squared",
-        temperature: float = 0.05,
-        balance: str = "mean",
-        batch_size: int = 10,
-        epochs: int = 6,
-        learning_rate: float = 3e-4,
-        schedule: str = "constant",
-        decay: float = 3e-4,
-        smoothing: float = 0.99,
-        epsilon: float = 1e-6,
-        second_moment: str = "batch",
-        init: str = "polarised",
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        streaming: bool | str = "auto",
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.sigma = sigma
-        self.degree = degree
-        self.bias = bias
-        self.repulsion = repulsion
-        self.incoherence = incoherence
-        self.incoherence_weight = incoherence_weight
-        self.loss = loss
-        self.temperature = temperature
-        self.balance = balance
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.decay = decay
-        self.smoothing = smoothing
-        self.epsilon = epsilon
-        self.second_moment = second_moment
-        self.init = init
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.streaming = streaming
-        self.warm_start = warm_start
-        self.random_state = random_state
+    kernel: str | Kernel = "gaussian"
+    _: KW_ONLY
+    sigma: float = 1.0
+    degree: int = 2
+    bias: float = 1.0
+    repulsion: float = 1.0
+    incoherence: bool = True
+    incoherence_weight: float = 1.0
+    loss: str = "squared"
+    temperature: float = 0.05
+    balance: str = "mean"
+    batch_size: int = 10
+    epochs: int = 6
+    learning_rate: float = 3e-4
+    schedule: str = "constant"
+    decay: float = 3e-4
+    smoothing: float = 0.99
+    epsilon: float = 1e-6
+    second_moment: str = "batch"
+    init: str = "polarised"
+    feature_scaling: str = "center-l2"
+    signature_scaling: str = "center-l2"
+    signature_mean: str = "seen"
+    device: str | None = None
+    streaming: bool | str = "auto"
+    warm_start: bool = False
+    random_state: int | np.random.RandomState | None = None
 
     @refuse_weights
     def fit(
@@ -221,8 +190,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         monitor_every: int = 100,
         row_signatures: Any = None,
     ) -> Self:
-        """
-        Learn the projection from rows, their classes and the signatures of the classes.
+        """Learn the projection from rows, their classes and the signatures of the classes.
 
         Parameters
         ----------
@@ -279,8 +247,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         landmarks: int | None = None,
         random_state: int = 0,
     ) -> search_vectors.FeatureMap:
-        """
-        Map samples and classes so that inner products approximate scores.
+        """Map samples and classes so that inner products approximate scores.
 
         Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
         as candidates, all candidates are landmarks, and their scores are exact.
@@ -317,8 +284,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return search_vectors.make_feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
 
     def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
-        """
-        Map samples and classes so that inner products order classes as the scores do, if not in their size.
+        """Map samples and classes so that inner products order classes as the scores do, if not in their size.
 
         The order is exact with `incoherence=False`, else to first order.
 
@@ -349,12 +315,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
 
     def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
+        self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
         """One run of one stack: settings that differ in epochs alone are the same member at several times."""
         wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
@@ -429,7 +390,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         check_option("schedule", self.schedule, solver.SCHEDULES)
         check_option("second_moment", self.second_moment, solver.SECOND_MOMENTS)
         check_option("init", self.init, INITIALISATIONS)
-        rows.check_streaming(self.streaming)
+        if not isinstance(self.streaming, bool | np.bool_) and self.streaming != "auto":
+            raise ValueError(f"streaming is {self.streaming!r}: expected True, False or 'auto'")
         check_flag("incoherence", self.incoherence)
         check_flag("warm_start", self.warm_start)
 

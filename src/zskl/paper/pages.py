@@ -69,10 +69,7 @@ above every method ([more](uncertainty.md)).
 
 
 def results_page(
-    results: Results,
-    outputs: Sequence[Output],
-    verdicts: Sequence[Verdict],
-    further: Sequence[str] = (),
+    results: Results, outputs: Sequence[Output], verdicts: Sequence[Verdict], further: Sequence[str] = ()
 ) -> str:
     parts = [INTRODUCTION, *_data_section(results)]
     parts += _format_table_section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from zskl.experiments.record import Record
 from zskl.plots import _style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import matplotlib.axes
     from matplotlib.figure import Figure
 
 HEADING = 16  # height of a line of a panel's heading
 HEADING_LETTERS = 42  # in such a line
 T = TypeVar("T")
+Axes: TypeAlias = "matplotlib.axes.Axes"
+DRAWN = """\
+ax : matplotlib Axes, default=None
+    Axes to draw in. By default those of a new figure.
+
+Returns
+-------
+{}
+    The display, drawn."""
 
 
 class Display(ABC):
@@ -25,6 +36,14 @@ class Display(ABC):
 
     ax_: Axes
     figure_: Figure
+
+    def __init_subclass__(cls) -> None:
+        """Add to the docstrings of constructors what all have in common: `ax`, and what they return."""
+        for made in (vars(cls)[name].__func__ for name in ("from_estimator", "from_records") if name in vars(cls)):
+            if not made.__doc__:  # python -OO
+                continue
+            first, *more = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(made.__doc__))
+            made.__doc__ = "\n\n".join([first, f"{more[0]}\n{DRAWN.format(cls.__name__)}", *more[1:]])
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display.
@@ -78,13 +97,6 @@ class RecordDisplay(Display):
         ----------
         records : list of record
             Records of one dataset and one method, see `zskl.collect`.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        Display
-            The display, drawn.
 
         Raises
         ------

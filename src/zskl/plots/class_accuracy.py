@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._base import RecordDisplay, read_required
+from zskl.plots._base import Axes, RecordDisplay, read_required
 from zskl.protocols import single_class_note
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WHAT = "accuracies of single classes"
 REMEDY = "run the method again with this version, on data with two unseen classes or more"
@@ -38,10 +35,8 @@ class ClassAccuracyDisplay(RecordDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the bars are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the bars are in, and the figure of these.
     bars_ : matplotlib BarContainer
         The bars.
 
@@ -69,13 +64,6 @@ class ClassAccuracyDisplay(RecordDisplay):
             A fitted model, a kernel classifier or a baseline.
         data : Dataset
             The dataset whose rows are scored.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ClassAccuracyDisplay
-            The display, drawn.
         """
         result = protocols.zsl(model, data)
         if result.alone is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,8 @@ from zskl.experiments.compare import Row, compare
 from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import Figure
 from zskl.plots import _style
-from zskl.plots._base import Display
+from zskl.plots._base import Axes, Display
 from zskl.plots._style import COLOURS, set_tick_names
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROW = 20
 LETTERS = 24  # of a name
@@ -51,10 +48,8 @@ class ComparisonDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the dots are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the dots are in, and the figure of these.
 
     Examples
     --------
@@ -93,13 +88,6 @@ class ComparisonDisplay(Display):
             Records of `zskl run` on one dataset.
         figures : list of str, default=("zero-shot",)
             Columns of `zskl compare`: "zero-shot", "unseen", "seen", "H", "calibrated H" or "area".
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ComparisonDisplay
-            The display, drawn.
         """
         methods, means, whiskers = read_columns(compare(records).rows, figures)
         return cls(methods, means, names=figures, whiskers=whiskers, axis="accuracy (%)").plot(ax)

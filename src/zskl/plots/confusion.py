@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,8 @@ from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.metrics import per_class_accuracy, wrong_answers
 from zskl.plots import _style
-from zskl.plots._base import RecordDisplay, read_required
+from zskl.plots._base import Axes, RecordDisplay, read_required
 from zskl.protocols import single_class_note
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SQUARE = 12  # classes that a whole matrix is drawn of
 PAIRS = 15  # confusions drawn otherwise
@@ -63,10 +60,8 @@ class ConfusionDisplay(RecordDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the matrix or the bars are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the matrix or the bars are in, and the figure of these.
 
     Examples
     --------
@@ -90,13 +85,6 @@ class ConfusionDisplay(RecordDisplay):
             A fitted model, a kernel classifier or a baseline.
         data : Dataset
             The dataset whose rows are answered.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ConfusionDisplay
-            The display, drawn.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.experiments import unit
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._base import LinesDisplay, display_names, read_required
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from zskl.plots._base import Axes, LinesDisplay, display_names, read_required
 
 MANY = 40  # points from which a line is drawn with its running mean
 WINDOW = 15  # points of a running mean
@@ -47,10 +44,8 @@ class ConvergenceDisplay(LinesDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the lines are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the lines are in, and the figure of these.
     lines_ : list of matplotlib Line2D
         The lines.
 
@@ -88,13 +83,6 @@ class ConvergenceDisplay(LinesDisplay):
             A fitted model.
         name : str, default=None
             The name of the line. By default the class of the model.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display, drawn.
         """
         found = unit.thin_objective(model.history_.objective)
         return cls([found.step], [found.objective], names=[name or type(model).__name__]).plot(ax)
@@ -121,13 +109,6 @@ class ConvergenceDisplay(LinesDisplay):
             What the colours follow. By default the order of the records.
         relative : bool, default=False
             Whether each line goes from 100 to 0.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            The display, drawn.
         """
         found = read_required(records, read_objective, "course of training", "run a kernel method")
         steps, values = [one[0] for one in found], [one[1] for one in found]

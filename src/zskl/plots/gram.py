@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.experiments import unit
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._base import RecordDisplay, read_required
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from zskl.plots._base import Axes, RecordDisplay, read_required
 
 AXIS = "column of W"
 
@@ -34,10 +31,8 @@ class GramDisplay(RecordDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the matrix is in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the matrix is in, and the figure of these.
     mesh_ : matplotlib QuadMesh
         The coloured cells.
 
@@ -61,13 +56,6 @@ class GramDisplay(RecordDisplay):
         ----------
         model : ZeroShotKernelClassifier
             A fitted model.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        GramDisplay
-            The display, drawn.
         """
         gram, names = unit.gram_entries(model.projection_), getattr(model, "attribute_names_", None)
         own = None if names is None or len(names) != model.projection_.shape[1] else names[: len(gram)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,7 @@ from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._base import LinesDisplay, display_names, read_required
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from zskl.plots._base import Axes, LinesDisplay, display_names, read_required
 
 
 def read_reliability(record: Record, protocol: str) -> NDArray[np.float64] | None:
@@ -50,10 +47,8 @@ class ReliabilityDisplay(LinesDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the lines are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the lines are in, and the figure of these.
     lines_ : list of matplotlib Line2D
         The lines.
 
@@ -95,13 +90,6 @@ class ReliabilityDisplay(LinesDisplay):
             Only unseen classes as candidates, or all classes.
         name : str, default=None
             The name of the line. By default the class of the model.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            The display, drawn.
         """
         points = _known_points(protocols.confidence(model, data, protocol).coverage)
         assert points is not None  # all rows are answered at threshold 0
@@ -130,13 +118,6 @@ class ReliabilityDisplay(LinesDisplay):
             A name for each line. By default the method, with the seed where a method has several.
         ranks : list of int, default=None
             What the colours follow. By default the order of the records.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            The display, drawn.
         """
         found = read_required(
             records, partial(read_reliability, protocol=protocol), "probabilities", "run with --calibrate"

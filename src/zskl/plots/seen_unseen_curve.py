@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,7 @@ from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Generalised, Record
 from zskl.plots import _style
-from zskl.plots._base import LinesDisplay, display_names, read_required
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from zskl.plots._base import Axes, LinesDisplay, display_names, read_required
 
 Point = tuple[float, float]  # accuracy of unseen, of seen classes
 Path = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -62,10 +59,8 @@ class SeenUnseenCurveDisplay(LinesDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the curves are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the curves are in, and the figure of these.
     lines_ : list of matplotlib Line2D
         The curves.
 
@@ -106,13 +101,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
             The dataset whose test rows are scored.
         name : str, default=None
             The name of the curve. By default the class of the model.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        SeenUnseenCurveDisplay
-            The display, drawn.
 
         Examples
         --------
@@ -150,13 +138,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
             A name for each curve. By default the method, with the seed where a method has several.
         ranks : list of int, default=None
             What the colours follow. By default the order of the records.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        SeenUnseenCurveDisplay
-            The display, drawn.
         """
         found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")
         paths, plain, calibrated, others = zip(*found, strict=True)

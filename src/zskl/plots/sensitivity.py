@@ -6,16 +6,13 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl.plots import _style
-from zskl.plots._base import Display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from zskl.plots._base import Axes, Display
 
 LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
 
@@ -95,10 +92,8 @@ class SensitivityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the lines are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the lines are in, and the figure of these.
     lines_ : list of matplotlib Line2D
         The lines.
 
@@ -137,13 +132,6 @@ class SensitivityDisplay(Display):
             Records of `zskl paper sensitivity` of one dataset and method, one for each seed.
         setting : str
             Which setting of those that were varied.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        SensitivityDisplay
-            The display, drawn.
         """
         return cls._read(records, setting).plot(ax)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._base import Display, read_required
+from zskl.plots._base import Axes, Display, read_required
 from zskl.plots._style import QUIET, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 SCORINGS = ("zsl", "gzsl")  # in the order in which a record holds them
 FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
@@ -79,10 +75,8 @@ class ValidationGridDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the cells are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the cells are in, and the figure of these.
     mesh_ : matplotlib QuadMesh
         The coloured cells.
 
@@ -119,13 +113,6 @@ class ValidationGridDisplay(Display):
             Records of `zskl run --tune`. Only the first is drawn.
         scoring : {"zsl", "gzsl"}, default="zsl"
             Which score: zero-shot accuracy, or H at the best constant.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ValidationGridDisplay
-            The display, drawn.
         """
         (grid,) = read_required(records[:1], partial(read_grid, scoring=scoring), "validation grid", "run with --tune")
         return cls(grid.scores, grid.rows, grid.columns, settings=grid.settings, chosen=grid.chosen).plot(ax)
@@ -175,10 +162,8 @@ class ValidationTestDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes that the dots are in.
-    figure_ : matplotlib Figure
-        The figure of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes that the dots are in, and the figure of these.
 
     Examples
     --------
@@ -209,13 +194,6 @@ class ValidationTestDisplay(Display):
             Records of `zskl run --tune`.
         scoring : {"zsl", "gzsl"}, default="zsl"
             Which score: zero-shot accuracy, or calibrated H.
-        ax : matplotlib Axes, default=None
-            Axes to draw in. By default those of a new figure.
-
-        Returns
-        -------
-        ValidationTestDisplay
-            The display, drawn.
         """
         found = read_required(
             records, partial(read_validation_test, scoring=scoring), "validation score", "run with --tune --calibrate"

@@ -10,7 +10,7 @@ import copy
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -102,10 +102,10 @@ class ClassSnapshot:
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = teach_model(drop_feature_names(model), self.table, taught)
         # of parts, not of a bound method: else a cycle would keep each snapshot in memory after its last request
-        self.panel = lru_cache(CACHED_PANELS)(
+        self.panel = panel = lru_cache(CACHED_PANELS)(
             partial(_make_class_panel, self.model, self.table, self.kinds, self._names)
         )
-        self.explainer = lru_cache(CACHED_EXPLAINERS)(partial(_make_explainer, self.panel))
+        self.explainer = lru_cache(CACHED_EXPLAINERS)(lambda candidates, by: RowExplainer(panel(candidates), by))
         # now, so that no request waits for it
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
@@ -168,12 +168,6 @@ def _make_class_panel(
     if unknown is not None:
         raise unknown_class(unknown, kinds)
     return CandidateScorer(model, table, None if candidates is None else list(candidates))
-
-
-def _make_explainer(
-    panel: Callable[[tuple[str, ...] | None], CandidateScorer], candidates: tuple[str, ...] | None, by: str | None
-) -> RowExplainer:
-    return RowExplainer(panel(candidates), by)
 
 
 class ClassRegistry:

@@ -129,8 +129,7 @@ def encode_class_texts(
 
 
 class WeakEncoderWarning(UserWarning):
-    """
-    Warns of texts whose words the encoder hardly knows, such as those in another language.
+    """Warns of texts whose words the encoder hardly knows, such as those in another language.
 
     Examples
     --------

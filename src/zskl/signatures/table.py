@@ -520,8 +520,7 @@ def _cell_error(where: str, cell: str, fitted: bool = False) -> ValueError:
 
 
 class SignatureWarning(UserWarning):
-    """
-    Warns of descriptions that look wrong: two classes have the same one, or an attribute only numbers the classes.
+    """Warns of descriptions that look wrong: two classes have the same one, or an attribute only numbers the classes.
 
     Examples
     --------

@@ -124,8 +124,7 @@ def square_rows(X: Tensor, U: Tensor, Z: Tensor, B: Tensor, Y: Tensor) -> Tensor
     X, U, Z, B, Y = (one.contiguous() for one in (X, U, Z, B, Y))
     squares = Z.new_empty((K, d, p))
     _triton_kernels.square[(-(-d // 64), -(-p // 64), K)](
-        *(X, U, Z, B, Y, squares, 4 / n, n, d, p, C),
-        **{"PRECISION": _precision(), "DB": 64, "PB": 64, "CB": 32},
+        *(X, U, Z, B, Y, squares, 4 / n, n, d, p, C), **{"PRECISION": _precision(), "DB": 64, "PB": 64, "CB": 32}
     )
     return squares
 
