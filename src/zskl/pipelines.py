@@ -130,12 +130,10 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: what `predict` chooses from, and the columns of scores and probabilities.
     seen_classes_ : ndarray
         Those with training rows.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -209,7 +207,8 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         if signatures is not None:
             if f"{name}__signatures" in params:
                 raise ValueError(f"signatures are given twice, also as {name}__signatures: expected one of the two")
-            params[_signatures_parameter(name)] = signatures
+            routed = sklearn.get_config()["enable_metadata_routing"]
+            params["signatures" if routed else f"{name}__signatures"] = signatures
         super().fit(X, y, **params)
         return self
 
@@ -429,11 +428,6 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
             "verbose": bool(self.verbose),
         }
         model_file.write_model(path, header, arrays)
-
-
-def _signatures_parameter(name: str) -> str:
-    """How scikit-learn wants an argument of the last step's fit to be called."""
-    return "signatures" if sklearn.get_config()["enable_metadata_routing"] else f"{name}__signatures"
 
 
 def restore_pipeline(

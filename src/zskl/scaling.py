@@ -74,11 +74,6 @@ def parse_scaling(scaling: str, parameter: str) -> tuple[str, ...]:
     return steps
 
 
-def check_scaling(scaling: str, parameter: str) -> None:
-    if scaling != AUTO:
-        parse_scaling(scaling, parameter)
-
-
 @dataclass(frozen=True)
 class Scaling:
     """Steps, and `mean` (d,) and standard `deviation` (d,) of the training rows, in float64, where one needs them.
@@ -236,9 +231,12 @@ def _choose_by_signs(values: NumPyArray, parameter: str) -> tuple[str, ...]:
 
 def _find_uneven_columns(rows: NumPyArray, units: NumPyArray) -> str:
     """Why columns of these rows (n, d) are to be made alike; empty if there is no reason."""
-    spread = uneven_spread(rows)
-    if spread > spread_limit(len(rows)):
-        return f"columns differ in spread by a factor of {_short(spread)}"
+    sizes = column_sizes(rows, np.zeros(rows.shape[1]))
+    sizes = sizes[sizes > 0]
+    spread = float(sizes.max() / np.exp(np.quantile(np.log(sizes), FEW))) if len(sizes) > 1 else 1.0
+    if spread > UNEVEN * max(1.0, LEAST / max(len(rows), 1)) ** 2:  # few rows must differ more
+        shown = f"{spread:.0f}" if spread < 1e4 else f"{spread:.0e}".replace("e+0", "e").replace("e+", "e")
+        return f"columns differ in spread by a factor of {shown}"
     many = len(rows) >= LEAST and np.count_nonzero(units) > FEW * rows.shape[1]
     return "columns range over orders of magnitude" if many else ""
 
@@ -270,15 +268,6 @@ def _by_columns(function: Callable[..., NumPyArray], rows: NumPyArray, *values: 
     return found
 
 
-def spread_limit(n: int) -> float:
-    """How far columns of n rows must differ in spread to be in different units."""
-    return UNEVEN * max(1.0, LEAST / max(n, 1)) ** 2
-
-
-def _short(factor: float) -> str:
-    return f"{factor:.0f}" if factor < 1e4 else f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
-
-
 def column_sizes(rows: NumPyArray, units: NumPyArray) -> NumPyArray:
     """(d,) of rows (n, d) after logarithms; 0 for a column that is constant, up to rounding next to the others."""
     sizes = _by_columns(_sizes, rows, units)
@@ -298,13 +287,6 @@ def _fill_sizes(sizes: NumPyArray, rows: NumPyArray) -> NumPyArray:
     """Sizes (d,) to divide by: those of columns without one keep what only rounding makes vary small."""
     large = np.maximum(np.maximum(sizes.max(initial=0.0), np.abs(rows).max(axis=0, initial=0.0)), 1.0)
     return np.where(sizes > 0, sizes, large).astype(np.float64)
-
-
-def uneven_spread(rows: NumPyArray) -> float:
-    """The largest column of rows (n, d) over small ones; 1 where fewer than two vary."""
-    sizes = column_sizes(rows, np.zeros(rows.shape[1]))
-    sizes = sizes[sizes > 0]
-    return float(sizes.max() / np.exp(np.quantile(np.log(sizes), FEW))) if len(sizes) > 1 else 1.0
 
 
 def _log_units(rows: NumPyArray) -> NumPyArray:

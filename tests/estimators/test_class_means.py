@@ -246,7 +246,7 @@ def test_signatures_are_read_once(data, monkeypatch):
     X, y, table = data
     frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(feature_scaling="l2"), []
     read = tables._read_table_from_frame
-    monkeypatch.setattr(tables, "_read_table_from_frame", lambda given: reads.append(1) or read(given))
+    monkeypatch.setattr(tables, "_read_table_from_frame", lambda *given: reads.append(1) or read(*given))
     for row in range(12):
         pieces.partial_fit(X[row : row + 1], y[row : row + 1], frame if row == 0 else None)
     assert len(reads) == 1

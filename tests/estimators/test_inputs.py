@@ -751,7 +751,7 @@ def test_wrong_signatures_are_named():
         ESZSL().fit(some.X, some.y, {**table, "d": some.signatures[[3]][:, :40]})
     with pytest.raises(ValueError, match=r"without class names: pass candidates"):
         ESZSL().fit(some.X, some.y, table).predict(some.X_new, some.signatures)
-    with pytest.raises(ValueError, match=r"device is 'cuda' and X is sparse: expected device=None"):
+    with pytest.raises(ValueError, match=r"device is 'cuda' and X is sparse: expected None or 'cpu'"):
         _inputs.check_sparse_rows(Cosine(device="cuda"), some.X)
     with pytest.raises(ValueError, match=r"expected 'sqrt' first"):
         Cosine(feature_scaling="center-sqrt").fit(some.X, some.y, table)
@@ -910,14 +910,13 @@ SIGNATURES = {
         lambda m, t: m.fit(t.X, t.y, pl.DataFrame({"class": ["ant", "cat", "dog"], "u": [1, None, 3], "v": [1, 2, 3]})),
         ["NaN", "class 'cat'", "attribute 'u'"],
     ),
-    "text in a column": (lambda m, t: m.fit(t.X, t.y, t.table.assign(song="loud")), ["'song' is String", "numbers"]),
     "dates in a column": (
         lambda m, t: m.fit(t.X, t.y, t.table.assign(found=pd.Timestamp("2026-01-01"))),
-        ["'found' is Datetime", "numbers"],
+        ["dates in column 'found'", "expected numbers or words"],
     ),
     "text in two columns": (
         lambda m, t: m.fit(t.X, t.y, t.table.reset_index(names="animal").assign(song="loud")),
-        ["'animal' is String", "'song' is String"],
+        ["does not say which class each row describes", "one column 'class'", "'animal'"],
     ),
     "text in a vector": (
         lambda m, t: m.fit(t.X, t.y, vectors(t, emu=["a", 1, 2, 3])),
@@ -995,7 +994,6 @@ SIGNATURES = {
     "an empty array": (lambda m, t: m.predict(t.X, np.empty((1, 0)), candidates=["wasp"]), ["empty", "(1, 0)"]),
     "a file name": (lambda m, t: m.fit(t.X, t.y, "table.csv"), ["type str", "data frame"]),
     "a number": (lambda m, t: m.predict(t.X, 5), ["type int", "data frame"]),
-    "one column": (lambda m, t: m.fit(t.X, t.y, t.table["legs"]), ["type Series", "data frame"]),
 }
 CANDIDATES = {
     "an unknown class": (

@@ -431,8 +431,8 @@ def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
     words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
     if any(words):
         raise ValueError(
-            f"signatures is not numeric in columns {list_values(columns[words])}; give numbers, as class_table of "
-            "zskl.signatures makes them of words"
+            f"signatures is not numeric in columns {list_values(columns[words])}; give numbers, as class_table "
+            "makes them of words"
         )
     single = all(kind == np.float32 for kind in table.dtypes)
     values = table.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)

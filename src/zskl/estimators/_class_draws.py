@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from zskl._arrays import is_sparse_rows, make_generator, stack_rows, to_numpy
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators._blocks import Gram, scale_block_combinations, scale_combinations
-from zskl.estimators._class_means_fit import FitCache, Floats, SignatureKernel, Whitening
+from zskl.estimators._class_means_fit import FitCache, Floats, Whitening
 from zskl.metrics import harmonic_mean, row_margins
 
 if TYPE_CHECKING:
@@ -131,11 +131,6 @@ class ClassDraws:
         self._basis = key, _Basis(at, vectors, at.blocks.grams(vectors, small=True), rows, kept, lengths, fit)
         return self._basis[1]
 
-    def _inverse(self, model: ClassMeansClassifier) -> tuple[SignatureKernel, Floats]:
-        cache = model._fit_cache
-        kernel = cache.kernel(model.kernel, float(model.bandwidth), model._tables())
-        return kernel, cache.inverse(kernel, float(model.noise))
-
     def _combinations(
         self, model: ClassMeansClassifier, basis: _Basis, held: Codes, everyone: bool
     ) -> tuple[Floats, Codes]:
@@ -145,7 +140,8 @@ class ClassDraws:
         rows = np.arange(len(self.owners)) if everyone else lost
         found = np.zeros((len(rows), len(basis.vectors)))
         if model.prior_ != "cosine":
-            noise, inverse = float(model.noise), self._inverse(model)[1]
+            noise, cache = float(model.noise), model._fit_cache
+            inverse = cache.inverse(cache.kernel(model.kernel, float(model.bandwidth), model._tables()), noise)
             tables = model._tables().weights
             key = model.signature_scaling, model.kernel, float(model.bandwidth), tables, noise, held.tobytes()
             if key not in self._across:
@@ -177,7 +173,7 @@ class ClassDraws:
         size = float(basis.fit[1][known].sum())
         return max(float(basis.fit[0][known].sum()) / size, 0.0) if size > 0 else 0.0
 
-    def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes, held: Codes) -> NDArray[np.float32]:
+    def _best_of_classes(self, scores: NDArray[np.float32], rows: Codes) -> NDArray[np.float32]:
         """(n, c) of the scores (n, r) of signature rows: of a class with several the best."""
         if len(self.owners) == self.C:
             return scores
@@ -226,7 +222,7 @@ class ClassDraws:
                     close = basis.kept[self._shown[number]] @ directions
                     crowded = fitting.mean_of_largest(close, float(model.crowding_share))
                 lowered = np.asarray(scores - np.float32(model.crowding) * crowded)
-            found.append(held[self._best_of_classes(lowered, rows, held).argmax(axis=1)])
+            found.append(held[self._best_of_classes(lowered, rows).argmax(axis=1)])
         return found
 
     def scores(self, model: ClassMeansClassifier, number: int) -> tuple[NDArray[np.float32], Codes, NDArray[np.bool_]]:
@@ -246,7 +242,7 @@ class ClassDraws:
             close = basis.kept[self._shown[number]] @ directions
             crowded = fitting.mean_of_largest(close, float(model.crowding_share))
             scores = np.asarray(scores - np.float32(model.crowding) * crowded)
-        return self._best_of_classes(scores, rows, held), self.codes, seen
+        return self._best_of_classes(scores, rows), self.codes, seen
 
 
 # What a fit asks of its own training classes, where "auto" leaves a choice in a shared space

@@ -259,7 +259,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
-            scaling.check_scaling(getattr(self, name), name)
+            if getattr(self, name) != scaling.AUTO:
+                scaling.parse_scaling(getattr(self, name), name)
         X, y = _inputs.check_training(self, X, y, values=values)
         X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
         self.seen_classes_, codes = np.unique(y, return_inverse=True)

@@ -139,12 +139,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
     seen_classes_ : ndarray of shape (C,)
         The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
     center_ : ndarray of shape (d,)
         g, the mean of the class means.
     whitening_ : ndarray of shape (d, d)

@@ -82,12 +82,10 @@ class Committee(ZeroShotClassifier):
         The same by name.
     weights_, member_temperatures_ : ndarray of shape (n_members,)
         Their weights w and temperatures T.
-    classes_ : ndarray
+    classes_, candidates_ : ndarray
         All classes, sorted: the seen ones, the further classes of the table, and classes that only have examples.
     seen_classes_ : ndarray of shape (C,)
         The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------

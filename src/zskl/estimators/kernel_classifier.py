@@ -127,12 +127,10 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         W, in float32.
     kernel_, incoherence_ : Kernel and bool
         What W was trained with.
-    classes_ : ndarray of shape (n_classes,)
+    classes_, candidates_ : ndarray of shape (n_classes,)
         All classes, sorted: the seen ones and the further classes of the table.
     seen_classes_ : ndarray of shape (n_seen_classes,)
         The classes with training rows, sorted.
-    candidates_ : ndarray of shape (n_classes,)
-        The same as `classes_`.
     history_ : History
         The objective of each iteration, and accuracies of monitored rows.
     calibration_ : float
@@ -392,7 +390,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         check_option("schedule", self.schedule, solver.SCHEDULES)
         check_option("second_moment", self.second_moment, solver.SECOND_MOMENTS)
         check_option("init", self.init, INITIALISATIONS)
-        rows.check_streaming(self.streaming)
+        if not isinstance(self.streaming, bool | np.bool_) and self.streaming != "auto":
+            raise ValueError(f"streaming is {self.streaming!r}: expected True, False or 'auto'")
         check_flag("incoherence", self.incoherence)
         check_flag("warm_start", self.warm_start)
 

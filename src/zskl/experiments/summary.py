@@ -191,9 +191,9 @@ def _format_interval(figure: Figure) -> str:
     return f"{figure.mean:.1f} %{ends}"
 
 
-def _list_names(names: Sequence[str], most: int = FEW) -> str:
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+def _list_names(names: Sequence[str]) -> str:
+    if len(names) > FEW:
+        return f"{', '.join(names[:FEW])} and {len(names) - FEW} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 

@@ -682,7 +682,7 @@ def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
         name, right = f"confusion-{problem.place(case)}", case.first.zsl.per_class
-        yield _confusion_figure(name, title, display.plot(), source, right, case)
+        yield _confusion_figure(name, title, display.plot(), source, right)
     found = read_generalised_answers(case.first)
     if found is not None:
         title = f"Confusion among all classes of {problem.name}"
@@ -690,11 +690,11 @@ def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
         source = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
         right = {name: float(found.shares[k, k]) for k, name in enumerate(found.classes)}
         name = f"confusion-all-{problem.place(case)}"
-        yield _confusion_figure(name, title, found.plot(), source, right, case)
+        yield _confusion_figure(name, title, found.plot(), source, right)
 
 
 def _confusion_figure(
-    name: str, title: str, display: plots.ConfusionDisplay, source: str, right: Mapping[str, float], case: Case
+    name: str, title: str, display: plots.ConfusionDisplay, source: str, right: Mapping[str, float]
 ) -> Figure:
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -159,7 +160,7 @@ def calibrate(
     if drawn and not few_shot:
         shared = replace(shared, folds=())  # nothing is left to fit
     with closing(ProgressBar("calibration")) as bar:
-        score = score_fold if few_shot else score_fold_alone
+        score = partial(score_fold, few_shot=few_shot)
         for place, part in engines.each(score, range(len(shared.folds)), shared, runner):
             found[place] = part
             if progress:
@@ -174,19 +175,13 @@ def calibrate(
     return model
 
 
-def score_fold(shared: FoldData, fold: int) -> tuple[Scored, FewShotTrial | None]:
-    """Scores (n, c) of a fold's validation rows; and these rows, where the method learns from examples."""
+def score_fold(shared: FoldData, fold: int, few_shot: bool = True) -> tuple[Scored, FewShotTrial | None]:
+    """Scores (n, c) of a fold's validation rows; and these rows, where the method learns from examples (`few_shot`)."""
     rows = shared.folds[fold].train
     model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
     scorer = FoldScorer(shared, fold)
-    return (scorer.scores(model), scorer.own, scorer.is_seen), scorer.few_shot_trial(model)
-
-
-def score_fold_alone(shared: FoldData, fold: int) -> tuple[Scored, None]:
-    """The scores of `score_fold`, without anything to try examples on."""
-    model = clone(shared.estimator).fit(shared.training(fold), shared.y[shared.folds[fold].train], shared.table)
-    scorer = FoldScorer(shared, fold)
-    return (scorer.scores(model), scorer.own, scorer.is_seen), None
+    scored = scorer.scores(model), scorer.own, scorer.is_seen
+    return scored, scorer.few_shot_trial(model) if few_shot else None
 
 
 def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
@@ -287,7 +282,9 @@ def fit_temperature(
 def choose_few_shot_settings(trials: Sequence[FewShotTrial]) -> dict[str, Any]:
     """Everything that a model stores as `practice_`, from the validation rows of each fold."""
     some = [thin_rows(trial, ENOUGH) for trial in trials]
-    tried = _shrinkage_values(some)
+    own, flat = some[0].shrinkage, float(np.ptp(some[0].spectrum.values)) == 0.0
+    # The model's own, and less: rows say more in a space that is whitened more.
+    tried = (own,) if flat else (own, own / 2, own / 4)
     first = _try_examples(some, MIDDLE, tried)
     # One shrinkage serves all numbers of examples, because the space must not depend on them.
     shrinkage = tried if first is None else (float(first["shrinkage"]),)
@@ -513,9 +510,3 @@ def thin_rows(trial: FewShotTrial, few: int) -> FewShotTrial:
         mine = order[trial.own[order] == column]
         rank[mine] = np.arange(len(mine))
     return trial.select_rows(np.flatnonzero(rank < few))
-
-
-def _shrinkage_values(trials: Sequence[FewShotTrial]) -> tuple[float, ...]:
-    """The model's own, and less: rows say more in a space that is whitened more."""
-    own = trials[0].shrinkage
-    return (own,) if float(np.ptp(trials[0].spectrum.values)) == 0.0 else (own, own / 2, own / 4)

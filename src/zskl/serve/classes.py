@@ -10,7 +10,7 @@ import copy
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -102,10 +102,10 @@ class ClassSnapshot:
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = teach_model(drop_feature_names(model), self.table, taught)
         # of parts, not of a bound method: else a cycle would keep each snapshot in memory after its last request
-        self.panel = lru_cache(CACHED_PANELS)(
+        self.panel = panel = lru_cache(CACHED_PANELS)(
             partial(_make_class_panel, self.model, self.table, self.kinds, self._names)
         )
-        self.explainer = lru_cache(CACHED_EXPLAINERS)(partial(_make_explainer, self.panel))
+        self.explainer = lru_cache(CACHED_EXPLAINERS)(lambda candidates, by: RowExplainer(panel(candidates), by))
         # now, so that no request waits for it
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))
 
@@ -170,12 +170,6 @@ def _make_class_panel(
     return CandidateScorer(model, table, None if candidates is None else list(candidates))
 
 
-def _make_explainer(
-    panel: Callable[[tuple[str, ...] | None], CandidateScorer], candidates: tuple[str, ...] | None, by: str | None
-) -> RowExplainer:
-    return RowExplainer(panel(candidates), by)
-
-
 class ClassRegistry:
     """The current `snapshot`, and the changes to it. Reading needs no lock; changes wait for each other."""
 
@@ -210,6 +204,12 @@ class ClassRegistry:
                 self._watcher.run(self._file.maintain)
             finally:
                 self._lock.release()
+
+    def check_writable(self) -> None:
+        """Refuse, as a change would be refused, if the file cannot be written."""
+        with self.lock_for_change():
+            if self._file is not None:
+                self._file.check()
 
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         if sentence is None:

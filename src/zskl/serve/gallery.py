@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
-import struct
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -120,14 +119,11 @@ def draw_digits(X: NDArray[Any]) -> DrawnPictures:
 
 def encode_png(grey: NDArray[Any]) -> bytes:
     """A PNG file of (height, width) bytes, 0 black to 255 white."""
+    from PIL import Image  # which matplotlib brings along
 
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    height, width = grey.shape
-    lines = b"".join(b"\0" + line.tobytes() for line in grey)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    file = io.BytesIO()
+    Image.fromarray(grey).save(file, "PNG")
+    return file.getvalue()
 
 
 def load_picture_folder(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None) -> PictureFiles:

@@ -223,11 +223,6 @@ class RowsReadOnce(ScaledRows):
         return self._read(rows)
 
 
-def check_streaming(setting: Any) -> None:
-    if not isinstance(setting, bool | np.bool_) and setting != "auto":
-        raise ValueError(f"streaming is {setting!r}: expected True, False or 'auto'")
-
-
 def should_stream(setting: Any, X: Any) -> bool:
     """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD_BYTES`."""
     if isinstance(setting, bool | np.bool_):

@@ -192,8 +192,8 @@ def test_balance_slider_changes_answers(segments, visit):
 
 def it_is_a_part_of_the_explanation(page):
     rows = page.locator(".why tbody tr")
-    expect(rows).to_have_count(8)
     expect(rows.last).to_contain_text("balance of trained and new")
+    assert rows.count() >= 3  # two attributes or more, and the balance
     expect(rows.last).to_contain_text("subtracted from 8, which the model was trained on")
     adds = [float(one.replace("−", "-")) for one in rows.locator(".number").all_inner_texts()]
     told = page.locator(".sum").inner_text()

@@ -385,7 +385,7 @@ def test_sentence_leads_to_the_species(visit, tmp_path):
     root = str(CUB.parent / "xlsa17")
     data = datasets.load("cub", root=root)
     ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures).save(tmp_path / "cub.zskl")
-    with in_thread(tmp_path / "cub.zskl", data="cub", root=root, images=CUB) as (address, _):
+    with in_thread(tmp_path / "cub.zskl", data="cub", root=[root], images=CUB) as (address, _):
         page = visit(address, color_scheme="light", reduced_motion="reduce")
         page.locator(".welcome img").first.wait_for()
         asked(page, page.get_by_role("button", name="“small black bird with a yellow head”").click)
