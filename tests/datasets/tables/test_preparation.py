@@ -122,12 +122,12 @@ REFUSED = {
         "column 'day': found '2026-01-01'.*a date is not a number",
     ),
     "decimal commas that all differ": (  # not the names of rows
-        {"categories": "onehot"},
+        {"missing": "mean", "categories": "onehot"},
         {"weight": [f"{k},5" for k in range(109)]},
         "line 2, column 'weight': found '0,5'.*decimal=','",
     ),
     "decimal commas that repeat": (  # not words
-        {"categories": "onehot"},
+        {"missing": "mean", "categories": "onehot"},
         {"weight": [f"{k % 5},5" for k in range(109)]},
         "line 2, column 'weight': found '0,5'.*decimal=','",
     ),
