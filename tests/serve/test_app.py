@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 import services
 from services import refusal, strings
-from zskl.serve import app
+from zskl.serve import app, limits
 from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
@@ -67,21 +67,72 @@ def test_internal_error_reveals_nothing(fresh, monkeypatch):
     assert set(answer.headers) >= HEADERS
 
 
-def test_everything_but_the_page_needs_the_token(plain):
+def test_everything_but_the_page_and_probes_needs_the_token(plain, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_TOKEN_WAIT", 0.0)
     client = services.client(Service(plain[0], "m", Limits()), token="s3cret")
     wrong = ["Bearer wrong", "s3cret", "Basic s3cret", "Bearer s3cretx", "Bearer ", b"Bearer \xff"]
     for header in ({}, *({"authorization": value} for value in wrong)):
-        for path in ("/health", "/model", "/classes", "/openapi.json", "/nowhere", "/page"):
+        for path in ("/health", "/ready"):
+            assert client.get(path, headers=header).status_code == 200
+        for path in ("/model", "/classes", "/openapi.json", "/nowhere", "/page", "/health/", "/readyx"):
             answer = client.get(path, headers=header)
             assert "token" in refusal(answer, 401)
             assert answer.headers["www-authenticate"] == "Bearer"
         refusal(client.post("/predict", headers=header, content=b"{"), 401)
     for header in ("Bearer s3cret", "bearer s3cret", "BEARER  s3cret "):
-        assert client.get("/health", headers={"authorization": header}).status_code == 200
+        assert client.get("/model", headers={"authorization": header}).status_code == 200
     assert client.get("/").status_code != 401
     assert client.get("/page/none.js").status_code == 404
-    elsewhere = client.get("/health", headers={"host": "models.example", "authorization": "Bearer s3cret"})
+    elsewhere = client.get("/model", headers={"host": "models.example", "authorization": "Bearer s3cret"})
     assert elsewhere.status_code == 200  # the token stands for the name
+
+
+def test_wrong_token_waits_and_right_ones_do_not(plain, monkeypatch):
+    """All come from the same address, as behind a proxy."""
+    monkeypatch.setattr(limits, "FIRST_TOKEN_WAIT", 10 * services.LIMIT)
+    monkeypatch.setattr(limits, "MAX_TOKEN_WAIT", 10 * services.LIMIT)
+    guarded = services.client(Service(plain[0], "m", Limits()), token="s3cret").app
+
+    async def ask():
+        transport = httpx.ASGITransport(guarded)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+
+            def get(token):
+                return client.get("/model", headers={"authorization": f"Bearer {token}"} if token else {})
+
+            wrong = [asyncio.create_task(get("wrong")) for _ in range(20)]
+            while len(guarded._wrong_tokens._counts) == 0:
+                await asyncio.sleep(0)
+            found = [(await get(token)).status_code for token in ("s3cret", None, "s3cret")]
+            assert not any(task.done() for task in wrong)
+            for task in wrong:
+                task.cancel()
+            await asyncio.gather(*wrong, return_exceptions=True)
+            return found
+
+    assert asyncio.run(ask()) == [200, 401, 200]
+
+
+@pytest.mark.parametrize("token", [None, "s3cret"])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Host", ["localhost", "evil.example"]),
+        ("Host", ["evil.example", "localhost"]),
+        ("host", ["localhost", "localhost"]),
+        ("Origin", ["http://evil.example", "http://localhost"]),
+        ("Authorization", ["Bearer wrong", "Bearer s3cret"]),
+    ],
+)
+def test_header_that_is_there_twice_is_refused(plain, token, name, values):
+    client = services.client(Service(plain[0], "m", Limits()), token=token)
+    given = [("authorization", "Bearer s3cret")] * (name != "Authorization")
+    headers = [*given, *((one, value) for one, value in zip((name, name.upper()), values, strict=True))]
+    for path in ("/model", "/health", "/"):
+        said = refusal(client.get(path, headers=headers), 400)
+        assert said == f"the header {name.title()} is there more than once: send it once"
+    headers = [("authorization", "Bearer s3cret"), ("accept", "a/b"), ("Accept", "c/d")]
+    assert client.get("/model", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:80:80", "", "127.0.0.2"])
@@ -159,6 +210,33 @@ def test_slow_body_and_disconnecting_client():
         assert slow.sent[0]["status"] == status
         if status == 408:
             assert "did not arrive" in json.loads(slow.sent[1]["body"])["error"]
+
+
+async def stalled(messages, limits):
+    """The status and the sentence for a body that begins like this and then stops."""
+    service = Service(strings()[0], "m", limits)
+    guarded = GuardMiddleware(app.build_app(service), None, {"localhost"}, limits)
+    client = Slow([{"type": "http.request", "body": bytes(size), "more_body": True} for size in messages])
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/x-npy")]
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": "/predict",
+        "query_string": b"", "raw_path": b"/predict", "root_path": "", "headers": headers,
+    }  # fmt: skip
+    await guarded(scope, client.receive, client.send)
+    assert (b"connection", b"close") in client.sent[0]["headers"]
+    return client.sent[0]["status"], json.loads(client.sent[1]["body"])["error"]
+
+
+def test_large_body_that_stalls_is_cut_off_soon():
+    """A small one, which keeps nobody waiting, has as long as before."""
+    soon = Limits(seconds=10 * services.LIMIT, stall=0.02)
+    for messages in ([soon.small + 1], [soon.small, app.STALL_BYTES], [soon.small + 1, *[100] * 50]):
+        status, sentence = asyncio.run(asyncio.wait_for(stalled(messages, soon), services.LIMIT))
+        assert (status, "65536 bytes in 0.02 seconds" in sentence) == (408, True)
+    patient = Limits(seconds=0.05, stall=0.02)
+    for messages in ([patient.small], [1] * 5):
+        status, sentence = asyncio.run(stalled(messages, patient))
+        assert (status, "did not arrive in 0.05 seconds" in sentence) == (408, True)
 
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

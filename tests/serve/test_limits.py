@@ -117,3 +117,71 @@ def test_slow_body_does_not_block_other_requests(path, kind, most):
     answer, refused = asyncio.run(ask())
     assert answer.status_code == 200
     assert {one.status_code for one in refused} == {422}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "most"),
+    [
+        ("/predict", "application/x-npy", limits.MAX_LARGE_BODIES),
+        ("/predict", "image/jpeg", limits.MAX_PHOTOS),
+    ],
+)
+def test_stalled_bodies_free_their_places(path, kind, most):
+    """All places are taken by bodies that stop; a large body that comes after them is answered nevertheless."""
+    model, data = services.digits()
+    allowed = limits.Limits(seconds=10 * services.LIMIT, stall=0.05)
+    service = services.with_data(model, data)
+    service.limits, service._photos = allowed, requests.PhotoEncoder("ours", None)
+    application = app.GuardMiddleware(app.build_app(service), None, {"localhost"}, allowed)
+    begun = []
+
+    class Body:
+        def __init__(self, stops):
+            self.stops, self.sent = stops, 0
+
+        async def receive(self):
+            self.sent += 1
+            if self.sent == 2 and self.stops:
+                begun.append(True)
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": bytes(allowed.small + 1), "more_body": self.sent < 2}
+
+    async def send(body):
+        statuses = []
+
+        async def note(message):
+            statuses.append(message.get("status"))
+
+        headers = [(b"host", b"localhost"), (b"content-type", kind.encode())]
+        scope = {"type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": path}
+        scope |= {"query_string": b"", "raw_path": path.encode(), "root_path": "", "headers": headers}
+        await application(scope, body.receive, note)
+        return statuses[0]
+
+    async def ask():
+        slow = [asyncio.create_task(send(Body(True))) for _ in range(most)]
+        while len(begun) < most:
+            await asyncio.sleep(0)
+        return await send(Body(False)), await asyncio.gather(*slow)
+
+    answer, refused = asyncio.run(asyncio.wait_for(ask(), services.LIMIT))
+    assert answer == 422  # it was read, and is no array or photo
+    assert set(refused) == {408}
+
+
+def test_wrong_tokens_of_an_address_wait_longer_each_time(caplog, monkeypatch):
+    now = 0.0
+    wrong = limits.WrongTokens(lambda: now)
+    assert [wrong.add("a") for _ in range(6)] == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0]
+    assert wrong.add("b") == 0.25
+    now = limits.FORGET_TOKENS_SECONDS
+    assert wrong.add("a") == 4.0
+    now = 2 * limits.FORGET_TOKENS_SECONDS + 1
+    assert wrong.add("a") == 0.25
+    said = [f"a wrong token from {which} so far" for which in ("'a': 1", "'a': 2", "'a': 4", "'b': 1", "'a': 1")]
+    assert [record.getMessage() for record in caplog.records] == said
+    monkeypatch.setattr(limits, "MAX_TOKEN_ADDRESSES", 2)
+    for address in ("c", "a", "d"):  # b, the one with the oldest wrong token, goes first
+        wrong.add(address)
+    assert set(wrong._counts) == {"a", "d"}
+    assert [wrong.add("e") for _ in range(5000)][-1] == 4.0

@@ -24,6 +24,7 @@ from zskl import cli, datasets, methods
 from zskl.datasets import backbones, images
 from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
+from zskl.serve.errors import Refusal
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 from zskl.serve.vocabulary import load_sentences
@@ -397,8 +398,60 @@ def test_good_bodies_are_accepted(attacked):
     assert send(client, "/predict", NPY, npy_file(described(), b"\0" * 256)).status_code == 200
     assert send(client, "/predict", NPY, npy_file(described(), b"\0" * 256, (2, 0))).status_code == 200
     assert client.post("/rank", json=GOOD["/rank"]).status_code == 200
-    twice = b'{"top": 9, "top": 2, "rows": ' + json.dumps(GOOD["/predict"]["rows"]).encode() + b"}"
-    assert len(send(client, "/predict", JSON, twice).json()["predictions"][0]["top"]) == 2  # the last one counts
+
+
+def test_key_that_is_there_twice_is_refused(attacked):
+    client, rows = attacked.asking, json.dumps(GOOD["/predict"]["rows"]).encode()
+    for body in (
+        b'{"top": 9, "top": 2, "rows": ' + rows + b"}",
+        b'{"top": 9, "rows": ' + rows + b', "\\u0074op" : 9}',
+        b'{"rows": ' + rows + b', "rows": ' + rows + b"}",
+    ):
+        said = refusal(send(client, "/predict", JSON, body), 400)
+        assert "in one object: send it once" in said
+        assert re.search("'(top|rows)' twice", said)
+    names = list(GOOD["/rank"]["attributes"])
+    nested = b'{"attributes": {%s: 1, %s: 0}}' % ((json.dumps(names[0]).encode(),) * 2)
+    assert repr(names[0]) in refusal(send(client, "/rank", JSON, nested), 400)
+    goes_on(attacked)
+
+
+def keys_twice(pairs):
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise KeyError(names)
+    return dict(pairs)
+
+
+def test_keys_are_found_as_by_pythons_parser():
+    """On random objects, whose texts look like JSON themselves; about half of them have a key twice."""
+    draw, found = np.random.default_rng(0), []
+    texts = ["a", "\\", '"', '\\"', "{", "}", ":", '":', "é", "a:", ""]
+
+    def value(depth):
+        kind = draw.integers(4) if depth < 3 else 0
+        if kind == 0:
+            return draw.choice(["1", "true", json.dumps(str(draw.choice(texts)))])
+        if kind == 1:
+            return "[" + ", ".join(value(depth + 1) for _ in range(draw.integers(3))) + "]"
+        names = [
+            json.dumps(str(draw.choice(texts)), ensure_ascii=bool(draw.integers(2))) for _ in range(draw.integers(4))
+        ]
+        return "{" + ",".join(f"{name}{' ' * draw.integers(2)}: {value(depth + 1)}" for name in names) + "}"
+
+    for _ in range(2000):
+        body = value(0)
+        try:
+            json.loads(body, object_pairs_hook=keys_twice)
+            found.append(False)
+        except KeyError:
+            found.append(True)
+        if found[-1]:
+            with pytest.raises(Refusal, match="twice in one object"):
+                requests.check_unique_keys(body.encode())
+        else:
+            requests.check_unique_keys(bytearray(body.encode()))
+    assert 0.1 < np.mean(found) < 0.9
 
 
 def test_large_json_takes_little_memory(attacked):

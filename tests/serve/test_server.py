@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -124,7 +126,8 @@ def test_classes_survive_every_kind_of_stop(tmp_path, toy_file):
         assert service.name == "toy.zskl"
         assert "t0ken" not in service.said
         with service.client() as nobody:
-            refusal(nobody.get("/health"), 401)
+            refusal(nobody.get("/model"), 401)
+            assert nobody.get("/health").json()["status"] == "ok"
         for name in ODD:
             assert client.post("/classes", json={"name": name, "attributes": {"size": 0.1}}).status_code == 201
         client.put("/classes/100%25", json={"attributes": {"legs": 1 / 3, "fur": -1e-300}})
@@ -212,51 +215,55 @@ def test_long_request_head_is_refused(over_a_socket):
     assert over_a_socket.peak() < 1000
 
 
-def test_unread_answer_closes_the_connection(monkeypatch):
-    """Only while something was sent and not read the clock runs."""
-    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
-    transport, protocol = Transport(), Writing()
-    connection = server.limit_protocol(lambda: protocol)()
+class Transport(asyncio.Transport):
+    """A connection of a client that reads nothing. It notes what is written, and when it ends."""
 
-    async def ask():
-        connection.connection_made(transport)
-        connection.pause_writing()
-        connection.resume_writing()
-        connection.pause_writing()
-        await asyncio.wait_for(transport.ended.wait(), services.LIMIT)
-        connection.connection_lost(None)
-
-    asyncio.run(ask())
-    assert protocol.said == ["made", "pause", "resume", "pause", "lost"]
-
-
-class Transport:
     def __init__(self):
-        self.ended = asyncio.Event()
+        super().__init__()
+        self.ended, self.written = asyncio.Event(), []
+
+    def write(self, data):
+        self.written.append(data)
 
     def abort(self):
         self.ended.set()
 
     close = abort
 
+    def pause_reading(self):
+        """It has all it will get."""
 
-class Writing:
-    """A protocol that notes what it is told."""
+    resume_reading = pause_reading
 
-    def __init__(self):
-        self.said = []
+    def is_closing(self):
+        return self.ended.is_set()
 
-    def connection_made(self, transport):
-        self.said.append("made")
 
-    def pause_writing(self):
-        self.said.append("pause")
+@asynccontextmanager
+async def unread(application=None):
+    """A connection of the service."""
+    config = server.configure_server(application or app)
+    connection = config.http_protocol_class(config, uvicorn.Server(config).server_state, {})
+    connection.connection_made(transport := Transport())
+    try:
+        yield connection, transport
+    finally:
+        connection.connection_lost(None)
 
-    def resume_writing(self):
-        self.said.append("resume")
 
-    def connection_lost(self, fault):
-        self.said.append("lost")
+def test_unread_answer_closes_the_connection(monkeypatch):
+    """Only while something was sent and not read the clock runs."""
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
+
+    async def ask():
+        async with unread() as (connection, transport):
+            connection.pause_writing()
+            connection.resume_writing()
+            assert not transport.ended.is_set()
+            connection.pause_writing()
+            await asyncio.wait_for(transport.ended.wait(), services.LIMIT)
+
+    asyncio.run(ask())
 
 
 def cut_off(service, endless):
@@ -387,22 +394,133 @@ def test_too_many_open_files_are_survived(monkeypatch, caplog):
 def test_slow_reader_is_disconnected(monkeypatch):
     monkeypatch.setattr(server, "READ_SECONDS", 0.05)
     monkeypatch.setattr(server, "READ_SECONDS_PER_CHUNK", 0.0)
-    ended = asyncio.Event()
-
-    class Silent(asyncio.Protocol):
-        def __getattr__(self, name):
-            return lambda *_: None
-
-    class Transport:
-        abort = close = staticmethod(ended.set)
 
     async def ask():
-        connection = server.limit_protocol(Silent)()
-        connection.connection_made(Transport())
-        while not ended.is_set():
-            connection.pause_writing()
-            await asyncio.sleep(0.001)
-            connection.resume_writing()
-        connection.connection_lost(None)
+        async with unread() as (connection, transport):
+            while not transport.ended.is_set():
+                connection.pause_writing()
+                await asyncio.sleep(0.001)
+                connection.resume_writing()
 
     asyncio.run(asyncio.wait_for(ask(), services.LIMIT))
+
+
+# What clients send by themselves with every request, because they would rather speak HTTP/2 or a websocket
+
+H2C = [
+    "Connection: Upgrade, HTTP2-Settings",
+    "Upgrade: h2c",
+    "HTTP2-Settings: AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAA",
+]
+WEBSOCKET = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: eA==", "Sec-WebSocket-Version: 13"]
+CLIENTS = {
+    "curl --http2": ["User-Agent: curl/7.88.1", "Accept: */*", *H2C],
+    "Java": [*H2C, "User-Agent: Java-http-client/17.0.15"],
+    "Go": ["User-Agent: Go-http-client/1.1", "Accept-Encoding: gzip"],
+    "Go, upgrading": ["User-Agent: Go-http-client/1.1", "Connection: upgrade", "UPGRADE: h2c, foo/2"],
+    "Node, fetch": ["connection: keep-alive", "accept: */*", "accept-language: *", "sec-fetch-mode: cors"],
+    "Node, websocket": ["Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits", *WEBSOCKET],
+    "a browser's websocket": ["Pragma: no-cache", "Origin: http://localhost", *WEBSOCKET],
+    "HTTP/1.1 in TLS": ["Connection: Upgrade", "Upgrade: TLS/1.3"],
+}
+
+
+def request_bytes(first, lines, body=b"", version="1.1"):
+    sent = [f"Content-Length: {len(body)}", "Content-Type: application/json"] if body else []
+    return "\r\n".join([f"{first} HTTP/{version}", "Host: localhost", *lines, *sent, "", ""]).encode() + body
+
+
+def replies(service, *sent):
+    """The answers on one connection to so many requests: status and body of each."""
+    found = []
+    with service.connected() as connection, connection.makefile("rb") as file:
+        for one in sent:
+            connection.sendall(one)
+        for _ in sent:
+            status = int(file.readline().split()[1])
+            headers = dict(line.strip().lower().split(b": ", 1) for line in iter(file.readline, b"\r\n"))
+            found.append((status, file.read(int(headers[b"content-length"]))))
+    return found
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_offers_of_other_protocols_are_passed_over(over_a_socket, client):
+    """Clients get the answer of HTTP/1.1, also to a body, and go on with the same connection."""
+    lines = CLIENTS[client]
+    body = json.dumps({"rows": strings()[1][:2].tolist()}).encode()
+    get, post = request_bytes("GET /classes", lines), request_bytes("POST /predict", lines, body)
+    expected = over_a_socket.asking.post("/predict", content=body, headers={"content-type": "application/json"})
+    listed = over_a_socket.asking.get("/classes")
+    assert replies(over_a_socket, get, post, post, get) == [
+        (200, listed.content), (200, expected.content), (200, expected.content), (200, listed.content)
+    ]  # fmt: skip
+    ((status, text),) = replies(over_a_socket, request_bytes("GET /nowhere", lines))
+    assert (status, list(json.loads(text))) == (404, ["error"])
+
+
+def feed(pieces):
+    """What the service writes when these bytes arrive one after another, from an application that repeats bodies."""
+
+    async def repeat(scope, receive, send):
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        assert b"upgrade" not in dict(scope["headers"])
+        said = f"<{scope['method']} {scope['path']} {scope['http_version']} {body.decode()}>".encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(said))]})
+        await send({"type": "http.response.body", "body": said})
+
+    async def ask():
+        async with unread(repeat) as (connection, transport):
+            for piece in pieces:
+                connection.data_received(piece)
+            while connection.tasks:
+                await asyncio.sleep(0)
+            return b"".join(transport.written), transport.is_closing()
+
+    return asyncio.run(ask())
+
+
+def test_offer_may_come_in_any_pieces_and_at_any_place():
+    offered = request_bytes("POST /a?b=c", H2C, b"body of a")
+    chunked = [*H2C, "Transfer-Encoding: chunked"]
+    pipelined = (
+        offered + request_bytes("GET /b", []) + offered + request_bytes("POST /c", chunked) + b"1\r\nx\r\n0\r\n\r\n"
+    )
+    whole, closing = feed([pipelined])
+    for said in (b"<POST /a 1.1 body of a>", b"<GET /b 1.1 >", b"<POST /c 1.1 x>"):
+        assert whole.count(said) == pipelined.count(said[1:8])
+    assert not closing
+    byte_by_byte, _ = feed([bytes([one]) for one in offered])
+    assert byte_by_byte.count(b"HTTP/1.1 200") == byte_by_byte.count(b"<POST /a 1.1 body of a>") == 1
+    told, closing = feed([request_bytes("GET /old", H2C, version="1.0")])
+    assert b"<GET /old 1.0 >" in told
+    assert closing
+    told, closing = feed([request_bytes("GET /last", ["Connection: close, Upgrade", "Upgrade: h2c"])])
+    assert b"<GET /last 1.1 >" in told
+    assert closing
+
+
+def test_many_offers_at_once_are_answered_one_by_one():
+    offers = 3000
+    told, _ = feed([request_bytes("GET /a", H2C) * offers])
+    assert told.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("first", ["CONNECT example.org:443", "CONNECT /health", "PRI *"])
+def test_connect_and_http2_are_refused(over_a_socket, first):
+    ((status, text),) = replies(over_a_socket, request_bytes(first, []) + b"SM\r\n\r\n")
+    assert status == 400
+    assert b"HTTP" in text or b"not a proxy" in text
+    assert over_a_socket.asking.get("/health").status_code == 200
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_with_http2_is_answered(over_a_socket):
+    body = json.dumps({"rows": strings()[1][:2].tolist()})
+    command = ["curl", "-sS", "--http2", "--max-time", str(services.LIMIT), f"{over_a_socket.address}/predict"]
+    command += ["-H", "Content-Type: application/json", "-d", body]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=services.LIMIT)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["predictions"]) == 2

@@ -326,7 +326,10 @@ def test_unwritable_file_refuses_changes_but_not_reads(service, monkeypatch, cap
                 assert "nothing was changed" in refusal(refused, 503)
                 assert str(service.path.parent) not in refused.text
             assert answers_about(client) == before
+            assert "nothing was changed" in refusal(client.get("/ready"), 503)
+            assert client.get("/health").json()["status"] == "ok"
     service.maintain_long()
+    assert [client.get("/ready").json() for client in service.clients] == [{"status": "ready"}] * len(service.clients)
     assert answers_about(service.clients[1]) == before
     assert put(service.clients[1]).json()["version"] == 4
 

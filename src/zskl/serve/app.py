@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from zskl.serve import responses, routes
 from zskl.serve.classes import ClassRegistry
 from zskl.serve.errors import Refusal
-from zskl.serve.limits import ConcurrencyLimits, Limits
+from zskl.serve.limits import ConcurrencyLimits, Limits, WrongTokens
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
@@ -28,7 +28,10 @@ MAX_UNREAD_BYTES = 256 << 20  # of answers that clients have not read yet
 CHUNK_BYTES = 256 << 10  # that are sent at once: a client that does not read them gets no more
 MIN_UPLOAD_RATE = 1 << 20  # bytes a second that a large body must at least bring
 DEFAULT_PORTS = {"http": 80, "https": 443}
-PUBLIC_PATHS = ("/", "/page/")  # the page itself holds no data: it asks for the token
+PUBLIC_PATHS = ("/", *responses.PROBE_PATHS)  # without a token; also what the page consists of
+PAGE_PATH = "/page/"  # the page itself holds no data: it asks for the token
+SINGLE_HEADERS = (b"host", b"origin", b"authorization")  # two of them, and a proxy may have checked the other one
+STALL_BYTES = 64 << 10  # that a large body must bring in `Limits.stall` seconds
 PREDICT_REQUEST = (routes.PREDICT_PATH, "POST", b"")  # path, method and parameters
 CONTENT_POLICY = b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'"
 SECURITY_HEADERS = [
@@ -112,6 +115,7 @@ class GuardMiddleware:
         self._app, self._token, self._limits = app, token, limits
         self._public = None if public is None else page_origin(public)
         self._hosts, self._queue = {host.lower() for host in hosts}, SendQueue()
+        self._wrong_tokens = WrongTokens()
         if self._public is not None:
             self._hosts.add(_strip_port(self._public.partition("://")[2]))
 
@@ -136,7 +140,9 @@ class GuardMiddleware:
 
         asked = {name.lower(): value for name, value in scope["headers"]}
         try:
-            self._check(scope["path"], asked)
+            self._check_origin(scope["headers"], asked)
+            if self._token is not None and scope["path"] not in PUBLIC_PATHS:
+                await self._check_token(scope, asked.get(b"authorization", b""), self._token.encode())
             await self._app(scope, self._limit_body(receive, asked), send_with_headers)
         except Refusal as refusal:
             if not started:
@@ -146,7 +152,12 @@ class GuardMiddleware:
         except SlowClient:
             return  # the server closes the connection, because the answer is not whole
 
-    def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
+    def _check_origin(self, given: list[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
+        if len(given) > len(headers):
+            every = [name.lower() for name, _ in given]
+            twice = next((name for name in SINGLE_HEADERS if every.count(name) > 1), None)
+            if twice is not None:
+                raise Refusal(400, f"the header {twice.decode().title()} is there more than once: send it once")
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # or a page on the web could reach the service under another name of this machine
         if self._token is None and _strip_port(host) not in self._hosts:
@@ -159,31 +170,42 @@ class GuardMiddleware:
                 f"a page of another origin, {origin[:60]}, may not use this service, which was asked as {host[:60]}: "
                 "if it is the service's own page behind a proxy, start the service with --public-url and its address",
             )
-        if self._token is None or path == PUBLIC_PATHS[0] or path.startswith(PUBLIC_PATHS[1]):
+
+    async def _check_token(self, scope: Scope, header: bytes, token: bytes) -> None:
+        scheme, _, given = header.partition(b" ")
+        if scope["path"].startswith(PAGE_PATH) or (
+            scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), token)
+        ):
             return
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token.encode()):
-            what = "the token is wrong" if given else "this service needs a token"
-            raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
+        if given:  # only this request waits; a right token never does, or a stranger could lock out others
+            await asyncio.sleep(self._wrong_tokens.add((scope.get("client") or ("unknown",))[0]))
+        what = "the token is wrong" if given else "this service needs a token"
+        raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
 
     def _limit_body(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
-        most, seen, waited = self._limits.body_bytes, 0, 0.0
+        limits, most, seen, waited = self._limits, self._limits.body_bytes, 0, 0.0
+        marked_bytes, marked_time = 0, 0.0  # when the body had last brought enough
         sentence = f"the body is larger than {most} bytes, more than this service takes: send rows in parts"
         announced = headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced[:20]) > most:
             raise Refusal(413, sentence)
 
         async def receive_counted() -> Message:
-            nonlocal seen, waited
-            began = time.monotonic()
+            nonlocal seen, waited, marked_bytes, marked_time
+            began, large, last = time.monotonic(), seen > limits.small, limits.seconds + seen / MIN_UPLOAD_RATE
+            late = f"the body did not arrive in {limits.seconds:g} seconds: send it faster"
+            if large and marked_time + limits.stall < last:  # others wait for its place in memory
+                last = marked_time + limits.stall
+                late = f"the body brought less than {STALL_BYTES} bytes in {limits.stall:g} seconds: send it again"
             try:
-                async with asyncio.timeout(self._limits.seconds + seen / MIN_UPLOAD_RATE - waited):
+                async with asyncio.timeout(last - waited):
                     message = await receive()
             except TimeoutError:
-                late = f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
                 raise Refusal(408, late) from None
             waited += time.monotonic() - began
             seen += len(message.get("body", b""))
+            if not large or seen - marked_bytes >= STALL_BYTES:
+                marked_bytes, marked_time = seen, waited
             if seen > most:
                 raise Refusal(413, sentence)
             return message
@@ -203,7 +225,7 @@ class SyncMiddleware:
         self._app, self._classes, self._lock = app, classes, asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._classes.is_stale:
+        if scope.get("path") != responses.HEALTH_PATH and self._classes.is_stale:
             async with self._lock:
                 try:
                     await run_in_threadpool(self._classes.sync)

@@ -205,6 +205,12 @@ class ClassRegistry:
             finally:
                 self._lock.release()
 
+    def check_writable(self) -> None:
+        """Refuse, as a change would be refused, if the file cannot be written."""
+        with self.lock_for_change():
+            if self._file is not None:
+                self._file.check()
+
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         if sentence is None:
             if attributes is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,11 +13,17 @@ from fastapi import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from zskl.serve.errors import quote
+
 # multiplications done on the spot; longer work goes to a thread, so that others are answered meanwhile
 QUICK_OPERATIONS = 20_000_000
 MAX_WORK = min(max(2, os.cpu_count() or 1), 8)  # computations at once
 MAX_LARGE_BODIES = 4  # large bodies, and large answers, in memory at once
 MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
+FIRST_TOKEN_WAIT, MAX_TOKEN_WAIT = 0.25, 4.0  # seconds until a wrong token is answered: twice as long each time
+FORGET_TOKENS_SECONDS = 600.0  # after the last wrong token of an address
+MAX_TOKEN_ADDRESSES = 4096
+log = logging.getLogger("zskl.serve")
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class Limits:
     answers: int = 1_000_000  # rows times the classes listed for each
     small: int = 1 << 20  # bytes of a body that is answered at once; larger ones queue, so that few are in memory
     seconds: float = 60.0  # for a body to arrive; a large one gets another second per megabyte
+    stall: float = 5.0  # for a large body to bring more: while it is read, others wait for its place
 
 
 class ConcurrencyLimits:
@@ -52,6 +61,26 @@ class ConcurrencyLimits:
             self.answers.release()
             raise
         return _HeldResponse(reply, self.answers.release)
+
+
+class WrongTokens:
+    """Counts the wrong tokens of each address, so that answers to them come later and later."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._counts: dict[str, tuple[int, float]] = {}  # how many, and when the last one came; the oldest first
+
+    def add(self, address: str) -> float:
+        """Count and log a wrong token → the seconds that its answer waits."""
+        now = self._clock()
+        count, last = self._counts.pop(address, (0, now))
+        count = 1 if now - last > FORGET_TOKENS_SECONDS else count + 1
+        self._counts[address] = count, now
+        if len(self._counts) > MAX_TOKEN_ADDRESSES:
+            del self._counts[next(iter(self._counts))]
+        if count & (count - 1) == 0:  # the 1st, 2nd, 4th, 8th …: a line for each could fill the disk
+            log.warning("a wrong token from %s: %d so far", quote(address), count)
+        return min(MAX_TOKEN_WAIT, FIRST_TOKEN_WAIT * 2.0 ** min(count - 1, 30))
 
 
 class _HeldResponse(Response):

@@ -25,7 +25,7 @@ API_DESCRIPTION = (
     "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
 )
 STATUS_DESCRIPTIONS = {
-    400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
+    400: "A header, or a key of the JSON body, is there twice. As plain text: it is not HTTP, or its head is too long",
     401: "The service has a token, and the request has another or none",
     403: "The request is from a page of another origin",
     404: "Not found",
@@ -42,6 +42,7 @@ STATUS_DESCRIPTIONS = {
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
+PROBE_PATHS = HEALTH_PATH, READY_PATH = "/health", "/ready"  # which need no token
 BODY_SCHEMAS = ("NewClass", "Description", "Wanted", "PredictionRequest", "Words", "Sought", "NewExample", "Unlabelled")
 TEXT = {"schema": {"type": "string"}}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -54,7 +55,9 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
 
 def error_response(error: Exception) -> Response:
     if isinstance(error, Refusal):
-        return json_response({"error": error.sentence}, error.status)
+        # what is left of a body that came too late would be read as the next request
+        headers = {"connection": "close"} if error.status == 408 else None
+        return json_response({"error": error.sentence}, error.status, headers)
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # nobody reads it
     log.error("a request failed", exc_info=error)
@@ -112,10 +115,11 @@ def describe_api(app: FastAPI) -> None:
             components |= models["$defs"]
             for name in ("HTTPValidationError", "ValidationError"):
                 components.pop(name, None)
-            for path in found["paths"].values():
-                for operation in path.values():
+            for path, one in found["paths"].items():
+                for operation in one.values():
                     responses = operation["responses"]
                     common = (*COMMON_STATUSES, *(BODY_STATUSES if "requestBody" in operation else ()))
+                    common = tuple(status for status in common if status != 401 or path not in PROBE_PATHS)
                     responses |= {str(status): _refusal_schema(status) for status in common}
                     if "422" in responses:
                         responses["422"] = _refusal_schema(422)
@@ -128,6 +132,6 @@ def describe_api(app: FastAPI) -> None:
 
 def _refusal_schema(status: int) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
-    if status == 400:  # of what reads HTTP, which knows nothing of this service
-        content = {"text/plain": TEXT}
+    if status == 400:  # also of what reads HTTP, which knows nothing of this service
+        content |= {"text/plain": TEXT}
     return {"description": STATUS_DESCRIPTIONS[status], "content": content}

@@ -25,10 +25,17 @@ PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"
 
 
 def add_model_routes(app: FastAPI, service: Service) -> None:
-    @app.get("/health", response_model=schemas.Health)
+    @app.get(responses.HEALTH_PATH, response_model=schemas.Health)
     async def health() -> Response:
-        """Whether the service is up."""
+        """Whether the service is up. It needs no token."""
         return json_response(service.check_health())
+
+    @app.get(responses.READY_PATH, response_model=schemas.Readiness)
+    async def ready() -> Response:
+        """Whether the service can do all that it offers, changes of classes included; if not, 503 says why. It needs no
+        token."""
+        await run_in_threadpool(service.classes.check_writable)
+        return json_response(schemas.Readiness(status="ready"))
 
     @app.get("/model", response_model=schemas.Model)
     async def model() -> Response:

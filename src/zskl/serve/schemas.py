@@ -36,6 +36,10 @@ class Health(TypedDict):
     uptime: float
 
 
+class Readiness(TypedDict):
+    status: Literal["ready"]
+
+
 class Attribute(TypedDict):
     """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual.
     `exclusive`: every class has at most one attribute of this group."""

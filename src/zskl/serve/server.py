@@ -29,6 +29,7 @@ import httptools
 import uvicorn
 from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
@@ -81,91 +82,104 @@ MAX_HEAD_BYTES = 64 << 10  # of a request's first line and headers, or between a
 HEAD_SECONDS = 30.0  # for a first line and headers to arrive
 READ_SECONDS = 60.0  # that an answer may wait for its client to read on
 READ_SECONDS_PER_CHUNK = 0.25  # more for each 256 kB that were read: so a large answer takes long, but not for ever
-HEAD_TOO_LONG = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes.".encode()
-HEAD_TOO_LONG_RESPONSE = (
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
-    b"connection: close\r\n\r\n%s" % (len(HEAD_TOO_LONG), HEAD_TOO_LONG)
-)
+HEAD_TOO_LONG = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes."
+NO_PROXY = "This service is not a proxy: it does not answer CONNECT."
 
 
-def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """The same HTTP protocol, whose connections end if a head is too long or too slow, or nobody reads the answer."""
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's connection. It ends if a head is too long or too slow, or nobody reads the answer. Offers to change to
+    another protocol (`Upgrade: h2c`, which many clients send with every request) are passed over."""
 
-    # uvicorn reads heads of any length at any pace, and keeps an answer for ever. It still gets all bytes: the second
-    # parser only says where heads and parts of bodies end.
-    class Connection(asyncio.Protocol):
-        def __init__(self, **arguments: Any) -> None:
-            self._protocol = protocol(**arguments)
-            self._parser = httptools.HttpRequestParser(self)
-            self._unparsed = 0  # bytes since the last thing that was understood
-            self._head_timer: asyncio.TimerHandle | None = None
-            self._read_timer: asyncio.TimerHandle | None = None
-            self._read_seconds = READ_SECONDS
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._unparsed = 0  # bytes since the last thing that was understood
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
+        self._read_seconds = READ_SECONDS
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            self._transport = transport
-            self._protocol.connection_made(transport)
-            self._start_head_timer()
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_head_timer()
 
-        def data_received(self, data: bytes) -> None:
-            if self._unparsed > MAX_HEAD_BYTES:
-                self._transport.write(HEAD_TOO_LONG_RESPONSE)
-                self._transport.close()
+    def data_received(self, data: bytes) -> None:
+        if self._unparsed > MAX_HEAD_BYTES:
+            self.send_400_response(HEAD_TOO_LONG)
+            return
+        self._unparsed += len(data)
+        self._unset_keepalive_if_required()
+        parts = [memoryview(data)]  # the last one comes first
+        while parts:
+            part = parts.pop()
+            try:
+                self.parser.feed_data(part)
+                continue
+            except httptools.HttpParserUpgrade as offer:  # the parser takes what follows for another protocol
+                parts.append(part[offer.args[0] :])
+            except httptools.HttpParserError:
+                log.warning("a request was not HTTP")
+                self.send_400_response("Invalid HTTP request received.")
                 return
-            self._unparsed += len(data)
-            with suppress(httptools.HttpParserError):  # the other parser finds the same fault, and answers
-                self._parser.feed_data(data)
-            self._protocol.data_received(data)
+            if self.parser.get_method() == b"CONNECT":
+                self.send_400_response(NO_PROXY)
+                return
+            # the same head without the offer, which the parser of a closing connection would not read any more; uvicorn
+            # itself would lose the body
+            lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+            self.parser = httptools.HttpRequestParser(self)
+            with suppress(AttributeError):  # httptools before 0.6.3
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+            parts.append(memoryview(b"\r\n".join([*lines, b"", b""])))
 
-        def eof_received(self) -> bool | None:
-            return self._protocol.eof_received()
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_head_timer()
+        self._stop_read_timer()
+        super().connection_lost(exc)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_head_timer()
-            self._stop_read_timer()
-            self._protocol.connection_lost(exc)
+    def pause_writing(self) -> None:
+        if self._read_timer is None:
+            self._read_timer = self.loop.call_later(self._read_seconds, self.transport.abort)
+        super().pause_writing()
 
-        def pause_writing(self) -> None:
-            if self._read_timer is None:
-                loop = asyncio.get_running_loop()
-                self._read_timer = loop.call_later(self._read_seconds, self._transport.abort)
-            self._protocol.pause_writing()
+    def resume_writing(self) -> None:
+        self._stop_read_timer()
+        super().resume_writing()
 
-        def resume_writing(self) -> None:
-            self._stop_read_timer()
-            self._protocol.resume_writing()
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            left = max(0.0, self._read_timer.when() - self.loop.time())
+            self._read_seconds = left + READ_SECONDS_PER_CHUNK
+            self._read_timer.cancel()
+            self._read_timer = None
 
-        def _stop_read_timer(self) -> None:
-            if self._read_timer is not None:
-                left = max(0.0, self._read_timer.when() - asyncio.get_running_loop().time())
-                self._read_seconds = left + READ_SECONDS_PER_CHUNK
-                self._read_timer.cancel()
-                self._read_timer = None
+    # called by the parser
 
-        # called by the parser
+    def on_message_begin(self) -> None:
+        self._unparsed = 0
+        self._read_seconds = READ_SECONDS
+        self._start_head_timer()
+        super().on_message_begin()
 
-        def on_message_begin(self) -> None:
-            self._unparsed = 0
-            self._read_seconds = READ_SECONDS
-            self._start_head_timer()
+    def on_headers_complete(self) -> None:
+        self._unparsed = 0
+        self._stop_head_timer()
+        super().on_headers_complete()
 
-        def on_headers_complete(self) -> None:
-            self._unparsed = 0
-            self._stop_head_timer()
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
 
-        def on_body(self, body: bytes) -> None:
-            self._unparsed = 0
+    def _should_upgrade(self) -> bool:
+        return True  # uvicorn leaves a head with an offer alone; `data_received` reads it again
 
-        def _start_head_timer(self) -> None:
-            if self._head_timer is None:
-                self._head_timer = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._transport.close)
+    def _start_head_timer(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
-        def _stop_head_timer(self) -> None:
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer = None
-
-    return Connection
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 # A socket shared by workers
@@ -260,7 +274,7 @@ def bind_socket(address: Address) -> socket.socket:
 def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=LimitedProtocol,
         ws="none",
         log_config=None,
         log_level="warning",
@@ -270,7 +284,6 @@ def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
         timeout_keep_alive=keep_alive,
     )
     config.load()
-    config.http_protocol_class = limit_protocol(config.http_protocol_class)
     return config
 
 

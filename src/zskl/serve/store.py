@@ -330,6 +330,9 @@ class ClassFile(StoredClasses):
         self.read(line)
         self.compact()
 
+    def check(self) -> None:
+        self.maintain()
+
     def maintain(self) -> None:
         if check_stored_file(self.path, self._log.handle, self._size) is not None:
             return
@@ -455,13 +458,18 @@ class SharedClassFile(StoredClasses):
     def maintain(self) -> None:
         """Nothing: the process that starts the workers maintains the file."""
 
+    def check(self) -> int:
+        """The size of the file, if it can be found and is whole."""
+        size = check_stored_file(self.path, self._handle, self._end)
+        if size is None:
+            raise StoreError(self.path, REMOVED)
+        return size
+
     def write(self, line: Line) -> None:
         """Call this under the lock."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
-        size = check_stored_file(self.path, self._handle, self._end)
-        if size is None:
-            raise StoreError(self.path, REMOVED)
+        size = self.check()
         try:
             if size > self._end:  # of a worker that was killed, or found the disk full
                 os.ftruncate(self._handle, self._end)
