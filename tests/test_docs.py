@@ -107,6 +107,13 @@ def test_one_photo_of_each_bird_names_about_half_of_the_photos_of_others(page):
     assert "name about half of 150 photos of 50 other birds" in told
 
 
+def test_the_readme_names_every_page_that_users_read():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    lists = {"index.md", "how-to.md", "explanation.md", "command-line.md"}  # of the site: they list pages
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - lists
+    assert sorted(name for name in pages if f"](docs/{name}" not in readme) == []
+
+
 def test_the_glossary_has_ten_words_and_the_readme_links_it():
     words = re.findall(r"^\*\*([^*]+)\*\*: ", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
