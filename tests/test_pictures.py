@@ -59,7 +59,11 @@ def test_files_arrays_and_pictures_of_pillow_are_the_same(fitted, tmp_path):
     answers.append(fitted.model_.compatibility(fitted._encode([Image.fromarray(array)])))
     for one in answers[1:]:
         np.testing.assert_array_equal(one, answers[0])
-    assert fitted.predict([Image.fromarray(array).convert("RGBA")]).tolist() == ["gold"]
+    seen_through = Image.fromarray(array).convert("RGBA")
+    assert fitted.predict([seen_through, np.asarray(seen_through)]).tolist() == ["gold", "gold"]
+    grey = Image.fromarray(array).convert("L")
+    of_pillow, of_array = fitted._encode([grey, np.asarray(grey)])
+    np.testing.assert_array_equal(of_array, of_pillow)
 
 
 def test_it_is_calibrated_where_there_are_enough_pictures(backbone):
@@ -134,14 +138,20 @@ def test_its_file_names_the_network(fitted, tmp_path):
         (["missing.jpg", "b.jpg"], FileNotFoundError, "picture 0, 'missing.jpg', is not there"),
         ([np.zeros((4, 4)), np.zeros((4, 4))], ValueError, r"an array of shape \(4, 4\) and type float64"),
         ([3, 4], ValueError, "picture 0 is 3: expected a list of pictures"),
-        ("one.jpg", ValueError, "X is 'one.jpg': expected a list of pictures"),
+        ("one.jpg", ValueError, "X is one picture: expected a list"),
         (paint("fire"), ValueError, "X is one picture: expected a list"),
+        ([paint("fire").transpose(2, 0, 1)] * 2, ValueError, r"an array of shape \(3, 6, 9\)"),
         ([], ValueError, "there are no pictures to learn from: expected some, of two classes at least"),
     ],
 )
 def test_mistakes_are_named(rows, error, sentence, backbone):
     with pytest.raises(error, match=sentence):
         zskl.ImageClassifier(backbone).fit(rows, ["fire", "sea"][: len(rows)], TABLE)
+
+
+def test_one_picture_of_pillow_is_not_a_list(fitted):
+    with pytest.raises(ValueError, match="X is one picture: expected a list"):
+        fitted.predict(Image.fromarray(paint("fire")))
 
 
 def test_more_mistakes(backbone, tmp_path):

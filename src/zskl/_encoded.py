@@ -347,6 +347,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._read_table(descriptions)
         new = copy.copy(self)
         new.model_ = self.model_.add_examples(encoded, labels, table, wrong=wrong, new_classes=new_classes)
+        new.fit_ = f"{self.fit_}; taught {len(rows)} {self.kind}"
         right = ~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows))
         chosen = np.flatnonzero(right)
         new._keep_examples([rows[place] for place in chosen], labels[chosen], encoded[chosen])
@@ -380,6 +381,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         new = copy.copy(self)
         new.model_ = self.model_.adapt(self._read_rows(X), candidates, force=force, balance=balance)
+        new.fit_ = f"{self.fit_}; adapted to unlabelled {self.kind}"
         return new
 
     def explain(

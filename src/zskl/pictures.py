@@ -117,8 +117,8 @@ class ImageClassifier(EncodedClassifier):
         self.progress = progress
 
     def _check_rows(self, X: Any) -> list[Any]:
-        if isinstance(X, os.PathLike) or (isinstance(X, np.ndarray) and X.ndim == 3):
-            raise ValueError(f"X is one picture: expected a list of pictures; write [{'picture'}]")
+        if isinstance(X, str | os.PathLike) or hasattr(X, "convert") or (isinstance(X, np.ndarray) and X.ndim == 3):
+            raise ValueError("X is one picture: expected a list of pictures; write [picture]")
         rows = check_sequence(X, "pictures", EXAMPLE)
         check_count("batch_size", self.batch_size)
         if isinstance(self.backbone, str):
@@ -177,12 +177,9 @@ class ImageClassifier(EncodedClassifier):
             table = tables.read_table(given)
             names = table.names or tuple(f"attribute {k}" for k in range(1, table.matrix.shape[1] + 1))
             return tables.to_frame(replace(table, names=names))
-        encoder = self.encoder
-        if not isinstance(encoder, str):
-            encoder = sentences.to_encoder(encoder)
-        return sentences.encode_class_texts(sentences.make_class_texts(given, self.template), encoder).astype(
-            np.float64
-        )
+        encoder = self.encoder if isinstance(self.encoder, str) else sentences.to_encoder(self.encoder)
+        texts = sentences.make_class_texts(given, self.template)
+        return sentences.encode_class_texts(texts, encoder).astype(np.float64)
 
     def _read_table(self, descriptions: Any) -> Any:
         """A table stays as it is: the model knows how that of `fit` was read."""
@@ -223,13 +220,11 @@ class ImageClassifier(EncodedClassifier):
         return found
 
     def _record(self) -> dict[str, Any]:
-        encoder = self.encoder if isinstance(self.encoder, str) else None
-        template = self.template if self.template is None or isinstance(self.template, str) else [*self.template]
         return {
             "backbone": self.backbone if isinstance(self.backbone, str) else None,
             "backbone_key": self.backbone_key_,
-            "encoder": encoder,
-            "template": template,
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "batch_size": int(self.batch_size),
         }
 
@@ -265,10 +260,10 @@ def _check_picture(row: Any, place: int) -> None:
             raise FileNotFoundError(f"picture {place}, {str(row)!r}, is {what}: expected a file; check the path")
         return
     if isinstance(row, np.ndarray):
-        if row.dtype != np.uint8 or row.ndim != 3 or row.shape[2] != 3 or 0 in row.shape:
+        if row.dtype != np.uint8 or row.ndim not in (2, 3) or row.shape[2:] not in ((), (3,), (4,)) or 0 in row.shape:
             raise ValueError(
                 f"picture {place} is an array of shape {row.shape} and type {row.dtype}: expected (height, width, 3) "
-                "and uint8, red, green and blue from 0 to 255"
+                "and uint8, red, green and blue from 0 to 255; (height, width) is grey, a fourth colour opacity"
             )
         return
     if not hasattr(row, "convert"):
@@ -279,8 +274,7 @@ def _prepare(row: Any, place: int, network: Backbone) -> NDArray[np.float32]:
     from PIL import Image
 
     try:
-        if isinstance(row, np.ndarray):
-            return network.prepare(Image.fromarray(np.ascontiguousarray(row)))
+        row = Image.fromarray(np.ascontiguousarray(row)) if isinstance(row, np.ndarray) else row
         return network.prepare(read_picture(row) if isinstance(row, str | os.PathLike) else convert_to_rgb(row))
     except UnreadablePicture as error:
         name = repr(str(row)) if isinstance(row, str | os.PathLike) else "of Pillow"

@@ -289,9 +289,13 @@ def test_explanations_of_class_means_name_seen_classes_and_terms(files, tmp_path
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
         lines = [line for line in csv.DictReader(file) if line["row"] == "4"]
     word = "like" if found[4].likeness[found[4].order[0]] > 0 else "unlike"
+    evidence = [str(part) for part in found[4].evidence]
+    assert evidence == ["139 training rows of 8"]
     assert [line["rank"] for line in lines] == ["1", "2", "", ""]
     assert lines[0]["attribute"] == f"{word} {found[4].top[0][0]}"
-    assert [line["attribute"] for line in lines[2:]] == ["training rows", "crowding"]
+    assert [line["attribute"] for line in lines[2:]] == [*evidence, "crowding"]
+    added = sum(float(line["contribution"]) for line in lines) + float(lines[0]["rest"])
+    assert added == pytest.approx(float(lines[0]["difference"]), abs=1e-5)  # six digits are written
 
 
 @pytest.mark.parametrize(

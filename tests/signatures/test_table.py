@@ -531,6 +531,16 @@ def test_a_model_keeps_the_words_of_its_table(kind, tmp_path):
         twin.predict(X, NEW)
 
 
+def test_the_remark_on_an_unknown_word_shows_the_line_that_gave_it():
+    X, y = birds_and_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SignatureWarning)
+        model = ClassMeansClassifier().fit(X, y, BIRDS.drop(columns="latin"))
+    with pytest.warns(SignatureWarning, match="column 'colour' of the class table holds 'puce'") as found:
+        model.predict(X[:2], BIRDS.drop(columns="latin").assign(colour="puce"))
+    assert found[0].filename == __file__
+
+
 def test_words_do_not_drown_beside_numbers():
     """Wings in millimetres are as large as 0 and 1, once they are scaled, whatever the unit."""
     X, y = birds_and_rows()
@@ -576,6 +586,8 @@ def test_gaps_are_filled_or_left_out_where_it_is_said():
     table = BIRDS.drop(columns="latin").replace({"200cm": "", "Grey": None})
     with pytest.raises(ValueError, match=r"'wren', column 'colour': found '', expected.*missing='mean'.*class_table"):
         class_table(table)
+    with pytest.raises(ValueError, match=r"signatures contains NaN at class 'b'.*class_table\(..., missing='mean'\)"):
+        zskl.ClassMeansClassifier().fit(np.eye(2), ["a", "b"], pd.DataFrame({"size": [1, np.nan]}, index=["a", "b"]))
     filled = class_table(table, missing="mean")
     assert filled.loc["swan", "wing"] == np.mean([95, 15, 16, 90, 80, 100])
     assert filled.filter(like="colour").to_numpy()[2].tolist() == [0, 0, 0, 0]

@@ -222,7 +222,7 @@ class Explained:
     explanation: Explanation | TextExplanation
 
     def lines(self) -> Iterator[list[object]]:
-        """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
+        """A line for each attribute that is shown; without a rank what else counts, and the blocks, another sum."""
         one = self.explanation
         if not isinstance(one, Explanation):
             told = [self.row, one.label, one.against, _format_number(one.difference), "", ""]
@@ -235,7 +235,10 @@ class Explained:
         for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
             values = [_format_number(value) for value in (contribution, one.values[m], one.values_against[m])]
             yield [*head, rank, one.told(m), *values]
-        for name, value in one.terms.items():
+        counted = {part.source for part in one.evidence}
+        further = [(str(part), part.adds) for part in one.evidence]
+        further += [term for term in one.terms.items() if term[0] not in counted]
+        for name, value in [*further, *((f"by features: {name}", adds) for name, adds in one.blocks.items())]:
             yield [*head, "", name, _format_number(value), "", ""]
 
     def record(self) -> dict[str, object]:

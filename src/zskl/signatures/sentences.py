@@ -47,7 +47,7 @@ LEAST_WORDS = 5
 TEXTS_FORMAT = "zskl-texts"
 CACHE_FORMAT = 1
 MOST = 20_000  # texts in a file of the cache, 31 MB of MiniLM; the oldest give way
-_SPACED = re.compile(r"\S+")
+_SPACED = re.compile(r"[\u2e80-\uffff]|\S+")  # Chinese and Japanese have no spaces between words
 BYTES = hashlib.sha256().digest_size
 Encoder: TypeAlias = Callable[[list[str]], Any]
 Descriptions: TypeAlias = "Iterable[str] | Mapping[Any, str | Sequence[str]] | pd.Series[Any] | pd.DataFrame"
@@ -305,7 +305,7 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
     if not _is_bundled(name):
         # Before a search on the network, which may take minutes
         if "/" not in name and not Path(name).is_dir() and get_close_matches(name.lower(), [SHORT_NAME], cutoff=0.75):
-            raise ValueError(f"encoder is {name!r} (did you mean {SHORT_NAME!r}?), or give the folder of a model")
+            raise ValueError(f"encoder is {name!r} (did you mean {SHORT_NAME!r}?): expected a folder, or OWNER/NAME")
         return _load_transformer(name, device)
     folder = find_weights()
     if folder is None:

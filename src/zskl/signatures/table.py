@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_dense, to_numpy
-from zskl._validation import SHOWN, check_option, list_values, to_plain
+from zskl._validation import SHOWN, check_option, find_caller_level, list_values, to_plain
 from zskl.signatures.cells import (
     DATES,
     Column,
@@ -483,7 +483,7 @@ def _encode_column(column: Column, texts: Sequence[str], place: Place) -> list[f
                 f"column {column.name!r} of the class table holds {list_values(new)}, which no class of fit did: it "
                 f"counts as none of {list_values(column.categories)}",
                 SignatureWarning,
-                stacklevel=6,
+                stacklevel=find_caller_level(),
             )
         return [places.get(_word_key(text), np.nan) for text in texts]
     found = []
@@ -631,7 +631,7 @@ def _check_finite_table(labels: NDArray[np.generic], rows: Any, names: tuple[str
         value = "NaN" if np.isnan(rows[row, column]) else "infinity"
         raise ValueError(
             f"signatures contains {value} at class {to_plain(labels[row])!r}, attribute {name} "
-            f"({len(bad)} such value(s) in all): fill in or drop them"
+            f"({len(bad)} such value(s) in all): fill in or drop them; in Python class_table(..., missing='mean') does"
         )
 
 

@@ -121,6 +121,16 @@ REFUSED = {
         {"day": [f"2026-01-{1 + k % 28:02}" for k in range(109)]},
         "column 'day': found '2026-01-01'.*a date is not a number",
     ),
+    "decimal commas that all differ": (  # not the names of rows
+        {"missing": "mean", "categories": "onehot"},
+        {"weight": [f"{k},5" for k in range(109)]},
+        "line 2, column 'weight': found '0,5'.*decimal=','",
+    ),
+    "decimal commas that repeat": (  # not words
+        {"missing": "mean", "categories": "onehot"},
+        {"weight": [f"{k % 5},5" for k in range(109)]},
+        "line 2, column 'weight': found '0,5'.*decimal=','",
+    ),
     "days that all differ": (
         {"categories": "onehot", "missing": "drop"},
         {"day": pd.date_range("2026-01-01", periods=109).astype(str)},

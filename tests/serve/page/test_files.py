@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browsing import FEATURES, MARKS, caught, until
+import zskl
+from browsing import DESKTOP, FEATURES, MARKS, PHONE, axe_faults, caught, until
 from zskl import TextClassifier, datasets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
@@ -14,8 +15,12 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_files_of_every_type_are_classified(segments, visit, tmp_path):
-    rows = datasets.load("digits").X[:30]
+def test_files_of_every_type_are_classified(segments, digits_file, visit, tmp_path):
+    data = datasets.load("digits")
+    rows = data.X[:30]
+    first, second = zskl.load(digits_file).top_k(rows[:1], 2, data.signatures)[0]
+    differing = int((data.signatures.loc[first] != data.signatures.loc[second]).sum())
+    assert 0 < differing < 7  # a segment that both digits have, or neither, adds nothing
     files = [tmp_path / f"rows.{kind}" for kind in ("npy", "columnwise.npy", "csv", "json")]
     np.save(files[0], rows)
     np.save(files[1], np.asfortranarray(rows))
@@ -29,7 +34,8 @@ def test_files_of_every_type_are_classified(segments, visit, tmp_path):
         page.get_by_label("A file of samples").set_input_files(file)
         expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
         expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
-        expect(page.locator(".why tbody tr:not(.balance)")).not_to_have_count(0)
+        expect(page.locator(".why tbody tr:not(.balance):not(.rest)")).to_have_count(differing)
+        expect(page.locator(".why tbody tr.rest")).to_contain_text("all other attributes")
         until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
         assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
         page.get_by_role("button", name="Later pictures").click()
@@ -60,6 +66,12 @@ def test_typed_texts_are_classified_and_explained(visit, tmp_path, monkeypatch):
         expect(page.locator(".reply .words li").first).to_contain_text("play")
         expect(page.locator(".reply")).to_contain_text("“let us play” (games)")
         assert page.locator(".pick .words b").all_inner_texts() == ["food", "games"]
+        pytest.importorskip("axe_playwright_python")
+        for size, scheme in ((DESKTOP, "light"), (PHONE, "dark")):
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=scheme)
+            assert axe_faults(page) == [], scheme
+            assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
 
 
 def test_unreadable_file_is_explained(segments, visit):

@@ -19,6 +19,7 @@ from zskl.signatures.cells import (
     Column,
     Preparation,
     cell_error,
+    hint_decimal_comma,
     is_date,
     is_missing,
     is_numeral,
@@ -123,9 +124,9 @@ class ColumnSummary:
 
     @property
     def has_categories(self) -> bool:
-        """Whether it holds words: not dates, and not numbers with a few mistakes among them."""
+        """Whether it holds words: not dates, not decimal commas, and not numbers with a few mistakes among them."""
         word = "" if self.first_word is None else self.first_word[1]
-        return self.more_numbers <= 0 and not is_date(word) and not is_numeral(word)
+        return self.more_numbers <= 0 and not (is_date(word) or is_numeral(word) or hint_decimal_comma(word))
 
     @property
     def is_identifier(self) -> bool:
