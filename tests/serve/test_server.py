@@ -482,7 +482,7 @@ def feed(pieces):
     return asyncio.run(ask())
 
 
-def test_offer_may_come_in_any_pieces_and_at_any_place():
+def test_offer_may_come_in_any_pieces_and_at_any_place(caplog):
     offered = request_bytes("POST /a?b=c", H2C, b"body of a")
     chunked = [*H2C, "Transfer-Encoding: chunked"]
     pipelined = (
@@ -500,6 +500,7 @@ def test_offer_may_come_in_any_pieces_and_at_any_place():
     told, closing = feed([request_bytes("GET /last", ["Connection: close, Upgrade", "Upgrade: h2c"])])
     assert b"<GET /last 1.1 >" in told
     assert closing
+    assert caplog.text == ""  # no traceback, and no warning either: it is nobody's fault
 
 
 def test_many_offers_at_once_are_answered_one_by_one():

@@ -47,7 +47,7 @@ MAX_PHOTO_PIXELS = 40_000_000  # what a good camera makes
 ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
 NEAREST_TEXTS = 3  # that an explanation names
 DELIMITERS = ",;\t"  # of a CSV table
-NOT_BRACES = bytes(set(range(256)) - set(b"{}"))
+AFTER_KEY, NOT_BRACES = re.compile(rb"\s*:"), bytes(set(range(256)) - set(b"{}"))
 
 Body: TypeAlias = bytes | bytearray
 Features: TypeAlias = NDArray[np.float32]  # (n, d)
@@ -203,12 +203,13 @@ def check_unique_keys(body: Body) -> None:
     structure = next(pieces)
     key: bytes | None = None
     while True:
-        if key is not None and re.match(rb"\s*:", structure):
-            name = json.loads(b'"%s"' % key)
+        if key is not None and AFTER_KEY.match(structure):
+            name = json.loads(b'"%s"' % key) if b"\\" in key else key.decode()
             if name in objects[-1]:
                 raise Refusal(400, f"the body has the key {quote(name)} twice in one object: send it once")
             objects[-1].add(name)
-        for brace in structure.translate(None, NOT_BRACES):
+        braces = structure.translate(None, NOT_BRACES) if b"{" in structure or b"}" in structure else b""
+        for brace in braces:
             if brace == ord("{"):
                 objects.append(set())
             else:
