@@ -111,12 +111,16 @@ def make_dataset(path: Path, split: int) -> Dataset:
 
 def measure(path: Path, split: int, label: str) -> Record | str:
     """The record of a unit, or what went wrong: one method that fails must not end the others."""
-    warnings.simplefilter("ignore")
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        return METHODS[label].unit.run(make_dataset(path, split))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return METHODS[label].unit.run(make_dataset(path, split))
     except Exception:
         return traceback.format_exc()
+    finally:
+        logging.disable(before)
 
 
 def unit_keys(path: Path, splits: Iterable[int], labels: Iterable[str]) -> dict[tuple[int, str], str]:
