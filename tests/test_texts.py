@@ -450,6 +450,21 @@ def test_texts_go_through_all_commands(here, tmp_path):
     assert {line.split(",")[1] for line in said.strip().splitlines()[1:]} == {"fun"}
 
 
+def test_texts_of_two_classes_are_fitted_as_the_classifier_does(here):
+    """So few classes show no agreement of rows and descriptions, and without it an unseen class has no score."""
+    unseen = [part for label in sorted(set(MORE))[2:] for part in ("--unseen", label)]
+    assert invoke("data", "make", "few", *MADE, *unseen)[0] == 0
+    data = zskl.datasets.load("few")
+    assert len(data.seen_classes) == 2
+    assert invoke("fit", "few", "-o", "few.zskl")[0] == 0
+    model, rows = zskl.load("few.zskl"), data.parts["test_unseen"]
+    assert model.prior_ == "cosine"
+    found = model.predict(here["text"].iloc[rows].tolist(), candidates=data.unseen_classes)
+    assert np.mean(found == data.y[rows]) > 0.5  # chance is a sixth
+    assert invoke("fit", "few", "-o", "zero.zskl", "--set", "prior=zero")[0] == 0
+    assert zskl.load("zero.zskl").prior_ == "zero"
+
+
 def test_only_texts_that_are_explained_are_encoded(here, monkeypatch):
     invoke("data", "make", "mine", *MADE)
     invoke("fit", "mine", "-o", "mine.zskl", "--no-tune")

@@ -155,9 +155,7 @@ class ImageClassifier(EncodedClassifier):
                     "hand it over by model.set_params(backbone=...)"
                 )
             if not isinstance(given, str | Backbone):
-                raise ValueError(
-                    f"backbone is {given!r:.60}: expected a name such as 'efficientnet_lite2', or a Backbone"
-                )
+                raise ValueError(f"backbone is {given!r:.60}: expected a Backbone, or a name as 'efficientnet_lite2'")
             found = load_backbone(given, self.device) if isinstance(given, str) else given
             known = vars(self).get("backbone_key_")
             if known is not None and "model_" in vars(self) and found.key != known:

@@ -235,9 +235,8 @@ class Explained:
         for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
             values = [_format_number(value) for value in (contribution, one.values[m], one.values_against[m])]
             yield [*head, rank, one.told(m), *values]
-        counted = {part.source for part in one.evidence}
         further = [(str(part), part.adds) for part in one.evidence]
-        further += [term for term in one.terms.items() if term[0] not in counted]
+        further += [term for term in one.terms.items() if term[0] not in {part.source for part in one.evidence}]
         for name, value in [*further, *((f"by features: {name}", adds) for name, adds in one.blocks.items())]:
             yield [*head, "", name, _format_number(value), "", ""]
 

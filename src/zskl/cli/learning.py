@@ -90,6 +90,7 @@ def fit(
     from zskl._validation import check_option
     from zskl.cli import _datasets
     from zskl.datasets import folder, images
+    from zskl.estimators._class_means_fit import LEAST_AGREEING
     from zskl.selection.search_results import SCORINGS
     from zskl.texts import remember_encoder
 
@@ -118,11 +119,13 @@ def fit(
     _files.check_target(out)
     loaded = _datasets.load_dataset(data, root, features, signatures)
     methods.set_blocks(model, loaded.blocks, loaded.signature_blocks)
+    source = folder.read_text_source(data)
+    if source is not None and quick and len(loaded.seen_classes) <= LEAST_AGREEING:  # see EncodedClassifier
+        model.set_params(prior=settings.get("prior", "cosine"))
     model, found = _fit(model, method, settings, loaded, scoring if tuned else None, calibrate, bool(tune or calibrate))
     prepared = folder.read_preparation(data)
     if prepared is not None:
         model.preparation_ = prepared.text()
-    source = folder.read_text_source(data)
     if source is not None:
         remember_encoder(model, source, loaded.X, loaded.y)
     model.backbone_ = loaded.backbone or images.backbone_of_features(loaded.features)
