@@ -29,6 +29,7 @@ SENTENCES = ("small black bird with a yellow head", "big black and white animal 
 NEAREST = 8  # classes shown beside the one you look at
 MIN_NAMED = 3  # attributes that a sentence has to name
 MAX_PHRASES = 4  # attributes of a class that a made sentence names
+EXAMPLES_TRIED = 50  # classes that a sentence may be made of: of thousands, reading all would take half a minute
 EXAMPLE_WORDS = (
     "This is typed for you: each part of it becomes an attribute, and you see which classes fit. Change it as you like."
 )
@@ -46,13 +47,17 @@ def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[schemas
 def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
     """The attributes that set a class apart, best one that is new to the model, in words that are understood."""
     seen = set(model.seen_classes_.tolist())
-    for label in sorted(model.classes_.tolist(), key=seen.__contains__):
+    understood: dict[int, str] = {}  # "" of an attribute whose own phrase is not read as this attribute
+    for label in sorted(model.classes_.tolist(), key=seen.__contains__)[:EXAMPLES_TRIED]:
         above = (model.signature_table_.select([label]).matrix.mean(axis=0) - words.mean) / words.spread
         phrases: list[str] = []
         for place in np.argsort(-above, kind="stable").tolist():
-            phrase = words.phrase_for(place)
-            if len(phrases) < MAX_PHRASES and above[place] > 0 and words.find_named(phrase) == [place]:
-                phrases.append(phrase)
+            if len(phrases) == MAX_PHRASES or not above[place] > 0:
+                break
+            if place not in understood:
+                phrase = words.phrase_for(place)
+                understood[place] = phrase if words.find_named(phrase) == [place] else ""
+            phrases += [understood[place]] if understood[place] else []
         if phrases:
             return ", ".join(phrases)
     return ""
