@@ -463,7 +463,9 @@ def test_files_that_do_not_stand_side_by_side(here, two):
     rows[["f1", "f2"]].to_csv("same.csv", index=False)
     refused(r"have the column 'f1' several times: rename", features=["eye.csv", "same.csv"])
     refused(r"words and empty cells are for one: expected numbers alone", missing="mean")
-    refused(r"none.npy is no file that can stand beside others", features=["eye.csv", "none.npy"])
+    refused(r"no file at none.npy: check the path", features=["eye.csv", "none.npy"])
+    shutil.copy("ear.npy", "an+ear.npy")
+    refused(r"an\+ear.npy has a \+ in its path", features=["eye.csv", "an+ear.npy"])
     pd.read_csv("sound.csv").iloc[1:].to_csv("fewer.csv", index=False)
     refused(r"fewer has no row for class 'jay': expected one", signatures=["look.csv", "fewer.csv"])
 

@@ -601,10 +601,10 @@ def _join_paths(given: PathLike | Sequence[PathLike]) -> str:
     joined = "+".join(paths)
     if len(paths) > 1 and len(tables.list_files(joined)) < len(paths):
         for path in paths:
-            if not Path(path).is_file() or "+" in path:
-                raise ValueError(
-                    f"{path} is no file that can stand beside others: expected a file without + in its path"
-                )
+            if not Path(path).is_file():
+                raise ValueError(f"no file at {path}: check the path")
+            if "+" in path:
+                raise ValueError(f"{path} has a + in its path, which stands between files here: rename it")
     return joined
 
 
