@@ -8,6 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from zskl.experiments.record import Record
@@ -151,6 +152,7 @@ class Drawing:
     title: str
     description: str
 
+    @cached_property
     def svg(self) -> str:
         return _style.to_svg(self.figure, self.title, self.description)
 
