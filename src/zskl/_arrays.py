@@ -9,7 +9,7 @@ import mmap
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,13 +161,13 @@ def namespace(*arrays: Array) -> Namespace:
     [1.0, 0.3679]
     """
     plain = len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows)  # called in every step: the quick way
-    if plain and hasattr(np, "cumulative_sum"):  # from NumPy 2.1 on it has all of them itself
-        return np
-    # Imported late, as SciPy below: together they take 0.5 s, and a scorer does without.
-    import array_api_compat.numpy
+    found: Any = np
+    if not plain or not hasattr(np, "cumulative_sum"):  # from NumPy 2.1 on it has all of them itself
+        # Imported late, as SciPy below: together they take 0.5 s, and a scorer does without.
+        import array_api_compat.numpy
 
-    found: Namespace = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
-    return found
+        found = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
+    return cast(Namespace, found)
 
 
 def to_numpy(array: Array | float) -> NumPyArray:
