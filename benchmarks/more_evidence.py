@@ -7,7 +7,7 @@ Run: python benchmarks/more_evidence.py measure OUT --root FOLDER … [--cores 2
 `measure` needs the data; --packed takes a folder made by `paper_device.py pack`. A cell is `zskl run CUB --tune
 --calibrate` of one method on one set of features and class tables, in processes of its own; everything is chosen on
 validation classes. Its seconds are processor time for all of it, start and loading included, with one thread in each
-process; a long search has up to four processes, whose times are added. With --device, what is trained on sentences runs
+process; a long search has up to six processes, whose times are added. With --device, what is trained on sentences runs
 on a GPU in --lanes processes, and has no seconds; so does what the cores have not begun by then. Each cell is a line in
 OUT/cells.jsonl when it ends; after an interruption, or when the limit has passed, the same command goes on. --done
 names further files of cells that need not run again; --rest adds all other methods, on one network and attributes.
@@ -88,7 +88,7 @@ class Cell:
 
     @property
     def workers(self) -> int:
-        return 1 if self.device else int(min(4, max(1, self.seconds // LONG)))
+        return 1 if self.device else int(min(6, max(1, self.seconds // LONG)))
 
 
 def plan(names: Sequence[str], features: Sequence[str], tables: Sequence[str], device: str | None) -> list[Cell]:
