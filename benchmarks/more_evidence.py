@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ COSTS = {
     "eszsl": (260, 1.7, 0.3),
 }
 TRAINED = ("means-softmax", "gaussian-softmax", "gaussian-ort", "cauchy-ort", "cnzsl")  # what a GPU is for
+BY_BLOCKS = "softmax-blocks"  # not a method: see softmax_blocks.py
 WIDTHS = {"efficientnet_lite2": 1280, "resnet50": 2048, "att": 312, "sent": 1024}
 WORDS = {"att": "attributes", "sent": "sentences", "att+sent": "both tables"}
 SHORT = {"efficientnet_lite2+resnet50": "both networks"}
@@ -127,6 +128,8 @@ def measure(chosen: argparse.Namespace) -> None:
     done = {(*(line[name] for name in PLACE), line["seconds"] is not None) for line in lines}
     names = chosen.method or list(COSTS)
     left = plan(names, chosen.features, chosen.signatures, chosen.device)
+    if chosen.device:
+        left += [Cell(BY_BLOCKS, NETWORKS[-1], table, chosen.device) for table in chosen.signatures]
     if chosen.rest:
         left += [Cell(name, *REST) for name in methods.METHODS if name not in COSTS and "-printed" not in name]
     left = [cell for cell in left if (*cell.place, True) not in done and (*cell.place, not cell.device) not in done]
@@ -194,6 +197,11 @@ def run_cell(chosen: argparse.Namespace) -> None:
         tuning.calibrate = keep_constant  # without temperatures, which take two fits in three and no table shows
     began = time.monotonic()
     data = datasets.load("CUB", chosen.root, cell.features, signatures=cell.signatures)
+    if cell.method == BY_BLOCKS:
+        import softmax_blocks
+
+        append(chosen.out, {**asdict(cell), "seconds": None, "found": softmax_blocks.measure(data, cell.device)})
+        return
     unit = Unit(cell.method, 0, device=cell.device, tune=True, calibrate=True)
     record = unit.run(data, engine=Engine(workers=len(cpus)) if several else None)
     if several:
@@ -213,7 +221,11 @@ def run_cell(chosen: argparse.Namespace) -> None:
         "chosen": {by: choice.setting for by, choice in record.tune.choices.items()},
         "finished": record.finished,
     }
-    with chosen.out.open("a", encoding="utf-8") as lines:
+    append(chosen.out, line)
+
+
+def append(out: Path, line: Mapping[str, Any]) -> None:
+    with out.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
@@ -225,7 +237,9 @@ def show(chosen: argparse.Namespace) -> None:
         if place not in found or found[place]["seconds"] is None:
             found[place] = line
     order = list(methods.METHODS)
-    cells = sorted(found.values(), key=lambda one: order.index(one["method"]))
+    cells = sorted(
+        (one for one in found.values() if one["method"] != BY_BLOCKS), key=lambda one: order.index(one["method"])
+    )
     machine.keep("more_evidence", {"data": "CUB", "cells": cells})
     before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
