@@ -129,7 +129,7 @@ def measure(chosen: argparse.Namespace) -> None:
     names = chosen.method or list(COSTS)
     left = plan(names, chosen.features, chosen.signatures, chosen.device)
     if chosen.device:
-        left += [Cell(BY_BLOCKS, NETWORKS[-1], table, chosen.device) for table in chosen.signatures]
+        left = [Cell(BY_BLOCKS, NETWORKS[-1], table, chosen.device) for table in chosen.signatures] + left
     if chosen.rest:
         left += [Cell(name, *REST) for name in methods.METHODS if name not in COSTS and "-printed" not in name]
     left = [cell for cell in left if (*cell.place, True) not in done and (*cell.place, not cell.device) not in done]
