@@ -3,8 +3,8 @@
 Run: python benchmarks/blocks_on_device.py [--device cuda] [--wide]
 
 Prints, for each thing and each type of numbers, the largest difference of scores as a share of the largest score, and
-how many of the answers are equal. Ends with status 1 where a difference is beyond rounding. --wide takes rows of 1280 + 2048 features,
-as of two networks, in place of 160 + 96.
+how many of the answers are equal. Ends with status 1 where a difference is beyond rounding. --wide takes rows of
+1280 + 2048 features, as of two networks, in place of 160 + 96.
 """
 
 from __future__ import annotations
