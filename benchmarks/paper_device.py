@@ -52,7 +52,7 @@ def pack(folder: Path, roots: list[Path]) -> None:
         here = folder / features / "data" / name
         here.mkdir(parents=True, exist_ok=True)
         for file in Path(root, "data", name).iterdir():
-            if file.suffix == ".txt" or file.name == "att_splits.mat":
+            if file.suffix == ".txt" or file.name.endswith("_splits.mat"):
                 (here / file.name).write_bytes(file.read_bytes())
         original = scipy.io.loadmat(Path(root, "data", name, f"{features}.mat"))
         np.save(here / "labels.npy", original["labels"])
@@ -87,7 +87,7 @@ def unpack(folder: Path, to: Path) -> None:
         labels = np.load(here / "labels.npy")
         scipy.io.savemat(there / f"{features}.mat", {"features": half.astype(kind), "labels": labels})
         for file in here.iterdir():
-            if file.suffix == ".txt" or file.name == "att_splits.mat":
+            if file.suffix == ".txt" or file.name.endswith("_splits.mat"):
                 (there / file.name).write_bytes(file.read_bytes())
 
     with ThreadPoolExecutor(2) as pool:
