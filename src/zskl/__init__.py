@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from zskl.pictures import ImageClassifier
     from zskl.pipelines import ZeroShotPipeline, make_pipeline
     from zskl.protocols import Result
+    from zskl.scorer import Scorer
     from zskl.signatures.table import SignatureWarning
     from zskl.texts import TextClassifier, WeakEncoderWarning
     from zskl.training.solver import DivergenceError
@@ -53,6 +54,7 @@ else:
         "ProgressBar": "_display",
         "Record": "experiments.record",
         "Result": "protocols",
+        "Scorer": "scorer",
         "SignatureWarning": "signatures.table",
         "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
@@ -116,6 +118,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Result",
+    "Scorer",
     "SignatureWarning",
     "TextClassifier",
     "UncalibratedWarning",

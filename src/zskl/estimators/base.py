@@ -812,10 +812,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         zskl.load : Reads the file.
         """
         check_is_fitted(self)
-        model_file.write_model(path, *self._pack())
+        header, arrays = self._pack()
+        model_file.write_model(path, header, arrays | self._class_vectors())
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
         return model_file.pack_model(self)
+
+    def _class_vectors(self) -> dict[str, NumPyArray]:
+        """What a `zskl.Scorer` needs beside it, of methods that have one."""
+        return {}
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:

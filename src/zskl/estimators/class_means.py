@@ -32,9 +32,9 @@ from zskl._validation import check_flag, check_option, check_positive, list_valu
 from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
-from zskl.estimators import _inputs
+from zskl.estimators import _inputs, model_file
 from zskl.estimators._blocks import Blocks, BlockScaling, Spectrum, read_blocks, scale_to_unit_length
-from zskl.estimators._candidates import Question, best_row_scores
+from zskl.estimators._candidates import Question, best_row_scores, choose_candidates, match_label_dtype
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
 from zskl.estimators._class_means_adapt import (
     AdaptationSettings,
@@ -701,8 +701,21 @@ class ClassMeansClassifier(ZeroShotClassifier):
     @classmethod
     def _from_json(cls, name: str, value: Any) -> Any:
         if name in ("blocks_", "tables_"):
-            return Blocks(tuple(map(str, value["names"])), tuple(value["ends"]), tuple(map(float, value["weights"])))
+            return Blocks.from_json(value)
         return super()._from_json(name, value)
+
+    def _class_vectors(self) -> dict[str, NumPyArray]:
+        small = len(self.signature_table_.labels) * int(self.n_features_in_) <= scoring.KEPT_VALUES
+        return scoring.pack_class_vectors(self, self.signature_table_) if small else {}
+
+    def _pack_for_scorer(self, signatures: Any = None) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        """What a model file holds, but for these classes, and with their vectors however many there are."""
+        check_is_fitted(self)
+        header, arrays = self._pack()
+        table = choose_candidates(self, signatures, None)
+        for name, labels in (("classes", table.classes), ("signature_labels", table.labels)):
+            header[name] = model_file.labels_to_json(match_label_dtype(self.seen_classes_, labels))
+        return header, arrays | scoring.pack_class_vectors(self, table)
 
     def _make_fit_cache(self) -> FitCache:
         seen = self.signature_table_.select(self.seen_classes_)
@@ -790,7 +803,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _whiten(self, centred: Array) -> Array:
         """x̃ of centred rows (n, d), or of centred signatures in the shared space."""
-        return fitting.whiten(centred, convert_like(self.whitening_, centred), self._blocks())
+        whitened: Array = self._blocks().whiten(centred, convert_like(self.whitening_, centred))
+        return whitened
 
     def _blocks(self) -> Blocks:
         """How the columns of rows are cut into blocks."""
