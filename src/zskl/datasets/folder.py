@@ -226,8 +226,7 @@ def read_row_names(folder: Path) -> list[str] | None:
 def parse_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
     """(n,) integers or strings."""
     names = np.array([int(name) for name in labels.names]) if whole else np.array(labels.names, dtype=np.str_)
-    y: NDArray[np.generic] = names[labels.codes]
-    return y
+    return names[labels.codes]
 
 
 def _format_json(values: Mapping[str, Any], indent: str = "  ") -> str:

@@ -191,8 +191,7 @@ class PublishedAccuracies:
 
 @cache
 def read_published() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
-    return found
+    return json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
 
 
 def published_figure(table: str, method: str, dataset: str) -> Any:

@@ -405,8 +405,7 @@ def is_wide_result(figures: ArrayLike) -> NDArray[np.bool_]:
     if values.shape[-1] < 2:
         return np.zeros(values.shape[:-1], np.bool_)
     finite = np.where(np.isfinite(values), values, 0.0)  # of a setting that diverged
-    found: NDArray[np.bool_] = finite.std(axis=-1, ddof=1) > np.maximum(POINTS, SHARE * finite.mean(axis=-1))
-    return found
+    return finite.std(axis=-1, ddof=1) > np.maximum(POINTS, SHARE * finite.mean(axis=-1))
 
 
 def prefer_steady(
