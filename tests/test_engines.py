@@ -52,10 +52,17 @@ def dask():
         yield engine
 
 
-@pytest.fixture(params=["loky", "dask"])
+@pytest.fixture(scope="module")
+def ray():
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with engines.opened(Engine("ray", workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["loky", "dask", "ray"])
 def engine(request):
-    """Every engine with two workers; those of Dask serve all tests here."""
-    return LOKY if request.param == "loky" else request.getfixturevalue("dask")
+    """Every engine with two workers; those of Dask and Ray serve all tests here."""
+    return LOKY if request.param == "loky" else request.getfixturevalue(request.param)
 
 
 def material(folder):
@@ -142,7 +149,7 @@ def test_a_task_that_kills_every_worker_ends_with_a_clear_error(monkeypatch):
     ("arguments", "words"),
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
-        ({"name": "ray"}, "engine is 'ray': expected one of loky, dask"),
+        ({"name": "spark"}, "engine is 'spark': expected one of loky, dask, ray"),
         ({"workers": 0}, "workers is 0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
