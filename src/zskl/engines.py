@@ -23,11 +23,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import joblib
+import numpy as np
 from threadpoolctl import threadpool_limits
 
+from zskl._files import replace_file
 from zskl._validation import check_count, check_option
+from zskl.scorer import Scorer
 
-__all__ = ["Engine", "each", "opened", "slots"]
+__all__ = ["Engine", "each", "opened", "score_file", "slots"]
 
 log = logging.getLogger(__name__)
 ENGINES = ("loky", "dask", "ray")
@@ -38,6 +41,7 @@ LOOK_EVERY = 0.5  # seconds between two looks at the process that started a work
 PATIENCE = 60.0  # seconds for a scheduler to answer, on a busy machine; if nobody listens, we do not wait
 FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
 SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
+BATCH = 1 << 14  # rows of a file that are scored together
 LIBRARY = "zskl"  # the logger above all of ours
 _LOCK = threading.Lock()
 _LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
@@ -254,6 +258,76 @@ def ignore_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+
+
+# Scores: what a task of any engine does with one file
+
+
+def score_file(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    scorer: Scorer | str | os.PathLike[str],
+    *,
+    vectors: bool = False,
+) -> int:
+    """Score one file of rows in bounded memory, and write the answers as Parquet, whole or not at all.
+
+    Hand it to whatever runs your tasks: `each`, a Dask bag, Ray, Spark, an array of cluster jobs.
+
+    Parameters
+    ----------
+    path : path-like
+        A Parquet file, or an .npy file (n, d).
+    out : path-like
+        The Parquet file to write: other columns of `path` (of an .npy file the number `row`), then the answers.
+    scorer : Scorer or path-like
+        The scorer, or its file or that of a model.
+    vectors : bool, default=False
+        Write `Scorer.vectors` in place of answers: for SQL and for vector databases.
+
+    Returns
+    -------
+    int
+        How many rows there were.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, zskl
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = zskl.ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/rows.npy", np.array([[0, 1], [1, 1]], np.float16))
+    ...     zskl.engines.score_file(f"{folder}/rows.npy", f"{folder}/found.parquet", zskl.Scorer(model))
+    2
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    answer = scorer if isinstance(scorer, Scorer) else Scorer(scorer)
+    call = answer.vectors if vectors else answer
+
+    def batches() -> Iterator[Any]:
+        if not str(path).endswith(".npy"):
+            with parquet.ParquetFile(path) as file:
+                yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH))
+            return
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        for start in range(0, len(rows), BATCH):
+            some = np.ascontiguousarray(rows[start : start + BATCH])
+            features = pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), some.shape[1])
+            yield pa.table({"row": np.arange(start, start + len(some)), "features": features})
+
+    count, writer = 0, None
+    with replace_file(out) as file:
+        for batch in batches():
+            found = call(batch)
+            writer = writer or parquet.ParquetWriter(file, found.schema)
+            writer.write_table(found)
+            count += found.num_rows
+        if writer is None:
+            raise ValueError(f"{path} has no rows: expected at least one; leave the file out")
+        writer.close()
+    return count
 
 
 # Processes of this machine
