@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from zskl.pictures import ImageClassifier
     from zskl.pipelines import ZeroShotPipeline, make_pipeline
     from zskl.protocols import Result
+    from zskl.scorer import Scorer
     from zskl.signatures.table import SignatureWarning
     from zskl.texts import TextClassifier, WeakEncoderWarning
     from zskl.training.solver import DivergenceError
@@ -54,6 +55,7 @@ else:
         "ProgressBar": "_display",
         "Record": "experiments.record",
         "Result": "protocols",
+        "Scorer": "scorer",
         "SignatureWarning": "signatures.table",
         "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
@@ -117,6 +119,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Result",
+    "Scorer",
     "SignatureWarning",
     "TextClassifier",
     "UncalibratedWarning",

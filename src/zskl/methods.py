@@ -449,6 +449,8 @@ def restore_model(
     """The estimator of what a model file holds; `also` are kinds that its reader knows beside these."""
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
+        if kind == "scorer":
+            raise ValueError(f"{path} is a scorer's file: read it by zskl.Scorer")
         if "model" in header and not also:  # one model inside another
             raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: use it in Python")
         known = ", ".join([*ESTIMATORS, *also])
