@@ -27,7 +27,7 @@ from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _inputs
 from zskl.estimators._blocks import Blocks, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype, softmax
-from zskl.estimators._class_means_fit import SignatureKernel, mean_of_largest, whiten
+from zskl.estimators._class_means_fit import SignatureKernel, mean_of_largest
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels
 from zskl.estimators.class_means import ClassMeansClassifier, has_no_rows
@@ -299,9 +299,8 @@ class Adapter(Baseline):
 
     def _row_directions(self, scaled: Array) -> Array:
         centred = scaled - convert_like(self.center_, scaled)
-        return scale_to_unit_length(
-            whiten(centred, convert_like(self.whitening_, centred), Blocks.single(int(self.n_features_in_)))
-        )
+        whole = Blocks.single(int(self.n_features_in_))
+        return scale_to_unit_length(whole.whiten(centred, convert_like(self.whitening_, centred)))
 
     def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         task = self._make_task(question)
