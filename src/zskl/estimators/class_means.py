@@ -189,6 +189,20 @@ class ClassMeansClassifier(ZeroShotClassifier):
     >>> model = ClassMeansClassifier().fit(X, y, data.signatures)
     >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
     True
+    >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
+    >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
+    True
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = ClassMeansClassifier().partial_fit([[0, 1]], ["ant"], table).partial_fit([[1, 1]], ["bee"])
+    >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
+    >>> taught.predict([[3, 0]]).tolist(), taught.remove_examples(y=["cow"]).candidates_.tolist()
+    (['cow'], ['ant', 'bee', 'emu'])
+    >>> maps = model.ranking_map()
+    >>> bool(abs(maps.samples([[1, 0]]) @ maps.classes().T - model.compatibility([[1, 0]])).max() < 1e-6)
+    True
+    >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
+    >>> ClassMeansClassifier().fit_sums(both, table).classes_.tolist()
+    ['ant', 'bee', 'emu']
     """
 
     kind: ClassVar[str] = "class-means"
@@ -329,13 +343,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The fitted estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -428,14 +435,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().partial_fit([[0, 1]], ["ant"], table)
-        >>> model.partial_fit([[1, 1]], ["bee"]).predict([[1, 1]], candidates=["ant", "bee"]).tolist()
-        ['bee']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -480,14 +479,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         Sums
             Its size depends on the number of features and classes, not on n. Hand the sum of all pieces to `fit_sums`.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> model = ClassMeansClassifier()
-        >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
-        >>> model.fit_sums(both, {"ant": [6, 0], "bee": [6, 2]}).classes_.tolist()
-        ['ant', 'bee']
         """
         self._check_parameters()
         if self.feature_scaling != scaling.AUTO:
@@ -560,14 +551,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The fitted estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> model = ClassMeansClassifier()
-        >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
-        >>> model.fit_sums(both).predict([[1, 1]]).tolist()
-        ['bee']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -1064,16 +1047,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         DirectionMap
             Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
             `classes` directions and what crowding adds.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> maps = model.ranking_map()
-        >>> scores = maps.samples([[1, 0]]) @ maps.classes().T
-        >>> bool(abs(scores - model.compatibility([[1, 0]])).max() < 1e-6)
-        True
         """
         check_is_fitted(self)
         return scoring.DirectionMap(copy.copy(self))
@@ -1116,15 +1089,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         ClassMeansClassifier
             The new model. Classes with examples are among its `classes_`, and stay unseen for calibration.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.predict([[3, 0]]).tolist(), "cow" in model.candidates_
-        (['cow'], False)
         """
         check_is_fitted(self)
         X = _inputs.check_features(self, X, dense_for=None)
@@ -1155,15 +1119,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         ClassMeansClassifier
             The new model. A class that had nothing but these examples is no longer a candidate.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
         if X is None:
@@ -1221,15 +1176,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         ------
         NoClearGain
             A ValueError: validation classes, or these rows, do not promise a gain.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier, datasets, protocols
-        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-        >>> model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
-        >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
-        >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
-        True
         """
         check_is_fitted(self)
         X, before = _inputs.check_features(self, X, dense_for=None), self._without_adaptation()
