@@ -170,6 +170,7 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 # What runs on them
 
 
+@pytest.mark.parametrize("engine", ["loky", "dask"], indirect=True)  # importing all for Ray too takes seconds
 def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
