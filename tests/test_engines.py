@@ -16,7 +16,8 @@ import pytest
 
 import held
 from small_search import timeless
-from zskl import ZeroShotKernelClassifier, datasets, engines
+from tolerances import FIT, assert_close
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict
 from zskl.engines import Engine, each
 from zskl.experiments import run_folder, sweep
@@ -52,10 +53,17 @@ def dask():
         yield engine
 
 
-@pytest.fixture(params=["loky", "dask"])
+@pytest.fixture(scope="module")
+def ray():
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with engines.opened(Engine("ray", workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["loky", "dask", "ray"])
 def engine(request):
-    """Every engine with two workers; those of Dask serve all tests here."""
-    return LOKY if request.param == "loky" else request.getfixturevalue("dask")
+    """Every engine with two workers; those of Dask and Ray serve all tests here."""
+    return LOKY if request.param == "loky" else request.getfixturevalue(request.param)
 
 
 def material(folder):
@@ -142,7 +150,7 @@ def test_a_task_that_kills_every_worker_ends_with_a_clear_error(monkeypatch):
     ("arguments", "words"),
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
-        ({"name": "ray"}, "engine is 'ray': expected one of loky, dask"),
+        ({"name": "spark"}, "engine is 'spark': expected one of loky, dask, ray"),
         ({"workers": 0}, "workers is 0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
@@ -162,6 +170,7 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 # What runs on them
 
 
+@pytest.mark.parametrize("engine", ["loky", "dask"], indirect=True)  # importing all for Ray too takes seconds
 def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
@@ -176,6 +185,18 @@ def test_records_are_equal_on_every_engine(engine, tmp_path):
     assert sorted(one["key"] for one in run_folder.read_log(tmp_path / "records.jsonl")) == sorted(
         piece.key for piece in pieces[:2]
     )
+
+
+def test_sums_of_workers_are_merged(engine):
+    digits, model = datasets.load("digits"), ClassMeansClassifier()
+    X, y = digits.samples("trainval")
+    parts = np.array_split(np.random.default_rng(0).permutation(len(y)), 4)
+    found = [one for _, one in each(held.sums_of_rows, parts, (model, X, y), engine)]
+    merged, whole = (
+        model.fit_sums(sum(found[1:], found[0]), digits.signatures),
+        ClassMeansClassifier(feature_scaling=model.feature_scaling_.name).fit(X, y, digits.signatures),
+    )
+    assert_close(merged.compatibility(X[:50]), whole.compatibility(X[:50]), FIT.single)
 
 
 def test_shards_get_the_same_predictions_on_every_engine(engine, tmp_path):
