@@ -8,6 +8,7 @@ from zskl.version import __version__
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
 if TYPE_CHECKING:
     from zskl import (
+        adapters,
         baselines,
         datasets,
         engines,
@@ -127,6 +128,7 @@ __all__ = [
     "ZeroShotKernelClassifier",
     "ZeroShotPipeline",
     "__version__",
+    "adapters",
     "baselines",
     "collect",
     "compare",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from zskl._arrays import NumPyArray, check_device
 from zskl._validation import suggest
+from zskl.adapters import ADAPTERS
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.base import DefaultGrid, GridPart, ZeroShotClassifier, add_standardized
@@ -278,7 +279,7 @@ METHODS: Mapping[str, Method] = {
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, baseline.BOUNDS)
-        for name, baseline in BASELINES.items()
+        for name, baseline in (*BASELINES.items(), *ADAPTERS.items())
     },
     "eszsl-signs": Method(
         ESZSL,

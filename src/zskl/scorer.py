@@ -70,6 +70,8 @@ class Scorer:
     ----------
     classes_ : ndarray of shape (n_classes,)
         What it chooses from.
+    temperatures_ : ndarray of shape (n_classes,), or None
+        What scores of a row that the class answers are divided by before the softmax; None without probabilities.
 
     See Also
     --------
@@ -121,11 +123,11 @@ class Scorer:
         self._seen = np.array([label in seen for label in self.classes_.tolist()])
         mixed = self._seen.any() and not self._seen.all()
         self._constant = float(header["calibration"]) if mixed else 0.0
-        self._temperatures = _choose_temperatures(header["temperatures"], self._seen)
+        self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
         if reject is not None:
             if isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1:
                 raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-            if self._temperatures is None:
+            if self.temperatures_ is None:
                 raise ValueError(
                     "reject was given, and this model has no probabilities: calibrate it, and save it again"
                 )
@@ -256,9 +258,9 @@ class Scorer:
                 scores -= (self._constant * self._seen).astype(scores.dtype)
             best = codes[rows] = scores.argmax(axis=1)
             top = value[0, rows] = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
-            if self._temperatures is not None:
+            if self.temperatures_ is not None:
                 # In place, as there may be many classes; in the order of `predict_proba`, which gives equal bits.
-                scores /= (T := self._temperatures.astype(scores.dtype)[best])[:, None]
+                scores /= (T := self.temperatures_.astype(scores.dtype)[best])[:, None]
                 scores -= (top / T)[:, None]
                 value[1, rows] = 1 / np.exp(scores, out=scores).sum(axis=1)
         unknown = value[1] < self.reject if self.reject is not None else np.zeros(len(X), bool)
