@@ -41,7 +41,7 @@ Answer = Callable[[Rows], Rows]  # rows x (n, d) → scores (n, c)
 SPACES = ("auto", "shared", "learned")
 CROWDING, CROWDED = 0.15, 0.01  # the defaults of class means, whose scores a learned space starts from
 SAME_ROW = 1 - 1e-5  # the cosine of a row and itself, in single precision
-SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 2, 30  # numbers of examples that validation classes try; rows of a class
+SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 1, 30  # numbers of examples that validation classes try; rows of a class
 _DRAWN = 9  # stream of the seed
 SHARED_SETTINGS = {
     "scale": (
