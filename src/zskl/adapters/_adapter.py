@@ -43,6 +43,10 @@ CROWDING, CROWDED = 0.15, 0.01  # the defaults of class means, whose scores a le
 SAME_ROW = 1 - 1e-5  # the cosine of a row and itself, in single precision
 SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 1, 30  # numbers of examples that validation classes try; rows of a class
 _DRAWN = 9  # stream of the seed
+TAKEN = (  # from the class means that make the space
+    *("n_features_in_", "feature_names_in_", "feature_scaling_", "signature_scaling_", "signature_table_"),
+    *("classes_", "seen_classes_", "attribute_names_", "described_", "calibration_", "temperatures_"),
+)
 SHARED_SETTINGS = {
     "scale": (
         "float",
@@ -235,11 +239,9 @@ class Adapter(Baseline):
             if is_sparse(X):
                 _inputs.check_sparse_rows(self, X)  # refuses them
             model = self._fit_space(X, y, signatures)
-            for name in ("feature_names_in_", "preparation_", "backbone_"):
+            for name in ("preparation_", "backbone_", *TAKEN):  # of rows before
                 self.__dict__.pop(name, None)
-            kept = ("_names_in_", "_in_", "classes_", "described_", "_scaling_", "_table_", "_names_", "temperatures_")
-            found = vars(model).items()
-            self.__dict__.update({name: one for name, one in found if name.endswith(("calibration_", *kept))})
+            self.__dict__.update({name: one for name, one in vars(model).items() if name in TAKEN})
             self.space_ = "shared" if model.prior_ == "cosine" else "learned"
             d = self.n_features_in_
             learned = self.space_ == "learned"
