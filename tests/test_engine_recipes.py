@@ -47,6 +47,7 @@ def test_duckdb(tmp_path, monkeypatch):
     check([tmp_path / "sql.parquet"])
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # by Dask, of pandas
 def test_dask(tmp_path, monkeypatch):
     dask = pytest.importorskip("dask", reason="dask is not installed: its recipe is not run")
     pytest.importorskip("dask.dataframe", reason="dask has no data frames here: its recipe is not run")
