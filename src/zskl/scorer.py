@@ -365,8 +365,7 @@ def _read_parts(model: Any, signatures: Any) -> tuple[dict[str, Any], dict[str, 
         model = methods.load(path)
     if getattr(model, "kind", None) != "class-means":
         raise ValueError(f"model is a {type(model).__name__}: expected a fitted ClassMeansClassifier, or its file")
-    found: tuple[dict[str, Any], dict[str, NumPyArray]] = model._pack_for_scorer(signatures)
-    return found
+    return model._pack_for_scorer(signatures)
 
 
 def _choose_temperatures(stored: Mapping[str, float] | None, seen: NumPyArray) -> NumPyArray | None:
