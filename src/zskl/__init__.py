@@ -8,6 +8,7 @@ from zskl.version import __version__
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
 if TYPE_CHECKING:
     from zskl import (
+        adapters,
         baselines,
         datasets,
         engines,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
+    from zskl.client import Client
     from zskl.datasets import Dataset
     from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
     from zskl.estimators.base import ZeroShotClassifier
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {  # all other names are modules
         "ClassMeansClassifier": "estimators.class_means",
+        "Client": "client",
         "Committee": "estimators.committee",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
@@ -110,6 +113,7 @@ else:
 
 __all__ = [
     "ClassMeansClassifier",
+    "Client",
     "Committee",
     "Dataset",
     "DivergenceError",
@@ -127,6 +131,7 @@ __all__ = [
     "ZeroShotKernelClassifier",
     "ZeroShotPipeline",
     "__version__",
+    "adapters",
     "baselines",
     "collect",
     "compare",

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from zskl._arrays import NumPyArray, check_device
 from zskl._validation import suggest
+from zskl.adapters import ADAPTERS
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.base import DefaultGrid, GridPart, ZeroShotClassifier, add_standardized
@@ -278,7 +279,7 @@ METHODS: Mapping[str, Method] = {
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, baseline.BOUNDS)
-        for name, baseline in BASELINES.items()
+        for name, baseline in (*BASELINES.items(), *ADAPTERS.items())
     },
     "eszsl-signs": Method(
         ESZSL,
@@ -348,7 +349,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
                 f"method {name!r} has no setting {setting!r}{suggest(setting, known)}: expected one of "
                 f"{', '.join(known)}"
             )
-    return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
+    return method.estimator(**method.overrides).set_params(**(settings or {}))
 
 
 def set_blocks(
@@ -456,7 +457,7 @@ def restore_model(
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {known}: upgrade zskl")
     with refuse_damage(path):
         model = ESTIMATORS[kind]._restore(header, arrays, ESTIMATORS)
-    return model.set_params(device=device)  # type: ignore[no-any-return]
+    return model.set_params(device=device)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl._arrays import Array
+from zskl._validation import check_count, check_option, check_positive
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
 from zskl.estimators.base import Visit, ZeroShotClassifier
 from zskl.training.rows import ScaledRows
@@ -41,6 +42,9 @@ SETTINGS = {  # name: type and description, in the order of constructors
     "device": ("str or None", 'Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.'),
     "random_state": ("int, RandomState or None", SEEDED),
 }
+COUNTS = ("T", "batch_size", "drop_every", "epochs", "hidden", "n_components", "n_maps", "prune_every")
+POSITIVE = ("C", "gamma", "lam", "learning_rate", "margin", "prior_rows", "scale", "sigma", "tolerance", "variance_lam")
+FROM_ZERO = ("alignment", "ridge", "weight_decay")
 LEARNED = {
     "classes_": ("ndarray", "All classes, sorted: the seen ones and the further classes of the table."),
     "seen_classes_": ("ndarray of shape (C,)", "The classes with training rows, sorted."),
@@ -64,8 +68,9 @@ def baseline(cls: C) -> C:
     signature = inspect.signature(cls.__init__)
     found = dict(signature.parameters)
     # A dataclass puts inherited fields first; readers look for the settings of the method itself.
-    own = [name for name in ("self", *cls.__annotations__, *found) if name not in SETTINGS]
-    order = sorted(found, key=lambda name: (found[name].kind, [*own, *SETTINGS].index(name)))
+    known = {**cls.FURTHER_SETTINGS, **SETTINGS}
+    own = [name for name in ("self", *cls.__annotations__, *found) if name not in known]
+    order = sorted(found, key=lambda name: (found[name].kind, [*own, *known].index(name)))
     parameters = [found[name] for name in order]
     cls.__init__.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     cls.__doc__ = _complete_docstring(cls, order)
@@ -74,7 +79,8 @@ def baseline(cls: C) -> C:
 
 def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
     sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
-    shared = {name: SETTINGS[name] for name in settings if name in SETTINGS}
+    known = {**SETTINGS, **cls.FURTHER_SETTINGS}
+    shared = {name: known[name] for name in settings if name in known}
     for place, (title, entries) in enumerate((("Parameters", shared), ("Attributes", LEARNED)), start=1):
         if not sections[place:] or not sections[place].startswith(f"{title}\n"):
             sections.insert(place, f"{title}\n{'-' * len(title)}")
@@ -90,7 +96,7 @@ def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
                 entry = f"\n{name} : {kind}\n    {said}"
             sections[place] = sections[place].replace(entry, "") + entry
     if "EXAMPLE" in vars(cls):
-        sections.append(EXAMPLE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
+        sections.append(cls.TEMPLATE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
     return "\n\n".join(sections)
 
 
@@ -99,8 +105,11 @@ class Baseline(ZeroShotClassifier):
     """A published method to compare with. A subclass lists its settings as fields, and is decorated with `baseline`."""
 
     EXAMPLE: ClassVar[str]  # settings of the model in the example that its docstring gets
+    TEMPLATE: ClassVar[str] = EXAMPLE
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}  # to which selection extends numbers of `GRID`
+    FURTHER_SETTINGS: ClassVar[Mapping[str, tuple[str, str]]] = {}  # as `SETTINGS`, of a family of methods
     CHECKS: ClassVar[Mapping[str, Callable[[str, Any], object]]] = {}  # of learned values that are no arrays
+    OPTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # the words that a setting may be
     _: KW_ONLY
     feature_scaling: str = "center-l2"
     signature_scaling: str = "center-l2"
@@ -109,7 +118,14 @@ class Baseline(ZeroShotClassifier):
     random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
-        """Refuse settings out of range."""
+        """Refuse settings out of range: numbers by what they are called, words by `OPTIONS`."""
+        for name, value in self.get_params(deep=False).items():
+            if name in COUNTS:
+                check_count(name, value)
+            elif name in POSITIVE or name in FROM_ZERO:
+                check_positive(name, value, zero_allowed=name in FROM_ZERO)
+            elif name in self.OPTIONS:
+                check_option(name, value, self.OPTIONS[name])
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.
