@@ -377,6 +377,28 @@ class Adapter(Baseline):
         new.example_classes_ = [*self.example_classes_, *labels[~marked].tolist()]
         return new
 
+    def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
+        """Give a new model without some of the examples. This one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), default=None
+            The examples to remove, as they were added. None removes all examples of the classes in y.
+        y : array-like, default=None
+            The class of each row in X, or, without X, the classes. None and no X removes all examples.
+
+        Returns
+        -------
+        Adapter
+            The new model. A class that had nothing but these examples is no longer a candidate.
+        """
+        check_is_fitted(self)
+        keep, new = teaching.choose_kept_examples(self, X, y), copy.copy(self)
+        new.examples_ = self.examples_[keep]
+        new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
+        teaching.drop_unknown_classes(new)
+        return new
+
     def _read_rows(self, X: Array) -> Rows:
         """x of checked rows."""
         found: Rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
