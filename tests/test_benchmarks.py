@@ -321,3 +321,20 @@ def test_regret_is_the_distance_to_the_best_of_a_cell():
     assert cells.difference(("class-means", "chosen"), ("gda", "chosen")).startswith("+0.2 (")  # mean of 2 and −1.5
     text = adapters.put_into_page("x <!-- begin a -->old<!-- end a --> y", {"a": ["new"]})
     assert text == "x <!-- begin a -->\n\nnew\n\n<!-- end a --> y"
+
+
+def test_the_page_of_adapters_is_made_of_its_record():
+    """Of the parts without intervals, which take long to draw."""
+    page = adapters.PAGE.read_text("utf-8")
+    record = json.loads((HERE / "benchmarks" / "results" / "adapters.json").read_text("utf-8"))["figures"]
+    cells = adapters.Cells(record, "examples", ("problem", "k"))
+    parts = {
+        "problems": adapters.problem_table(cells),
+        "control": adapters.control_table(record),
+        "times": adapters.times_table(record),
+    }
+    assert page == adapters.put_into_page(page, parts), "run: python benchmarks/adapters.py show RESULTS"
+    means = cells.regrets().mean()
+    for name in cells.rivals():
+        assert f"| {adapters.named(name)} | " in page
+        assert f" | {means[name]:.2f} (" in page

@@ -283,7 +283,7 @@ class Adapter(Baseline):
 
     def _question(self, scaled: Array, table: SignatureTable) -> AdapterQuestion:
         if self.space_ == "shared":
-            found = to_numpy(to_dense(self.feature_scaling_.apply(table.matrix)))
+            found: Any = to_numpy(to_dense(self.feature_scaling_.apply(table.matrix)))
         else:
             seen = self.signature_table_.select(self.seen_classes_)
             kernel = SignatureKernel("gaussian", (self.width_,), Blocks.single(table.matrix.shape[1]))
@@ -293,7 +293,7 @@ class Adapter(Baseline):
         missing = teaching.find_undescribed(self, table)
         if missing:
             unit[[label in missing for label in table.labels.tolist()]] = 0
-        crowding = np.zeros(len(unit), np.float32)
+        crowding: Any = np.zeros(len(unit), np.float32)
         if len(self.kept_rows_):
             crowding = CROWDING * np.asarray(mean_of_largest(self.kept_rows_.astype(np.float32) @ unit.T, CROWDED))
         labels = match_label_dtype(self.seen_classes_, table.classes)
@@ -316,7 +316,13 @@ class Adapter(Baseline):
         mine = [place for place, label in enumerate(self.example_classes_) if label in columns]
         own = np.array([columns[self.example_classes_[place]] for place in mine], dtype=np.int64)
         return Task(
-            question.Y, question.rows, self.examples_[mine], own, self.unlabelled_, float(self.scale), question.crowding
+            to_numpy(question.Y),
+            question.rows,
+            self.examples_[mine],
+            own,
+            self.unlabelled_,
+            float(self.scale),
+            question.crowding,
         )
 
     def _settings_for(self, task: Task) -> dict[str, Any]:
