@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from zskl.estimators._candidates import calibrate_scores, nearest_classes, pick_
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.search_vectors import ProjectedRows
 from zskl.serve import schemas
-from zskl.serve.classes import ClassSnapshot, drop_feature_names
+from zskl.serve.classes import ClassDescription, ClassSnapshot, drop_feature_names
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.teaching import teach_model
@@ -38,10 +38,10 @@ PICTURE_TYPES = {
 }  # fmt: skip
 ROWS_FILE = "rows.csv"  # in a folder of pictures: columns "file" and "row"
 MIN_PIXELS = 64  # of a drawing on the screen: each of its own pixels becomes several
-RIVAL_SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mark: python benchmarks/rank_rivals.py
+UNCALIBRATED = 0.3  # temperature of a model without one, as a part of the spread of a row's scores
 TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
-MAX_SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
+MAX_SCORES = 50_000_000  # rows times classes whose scores are kept; with more, rows are ranked by the description alone
 MAX_NEAR_ROWS = 2000  # rows of a class among which the nearest are sought
 SAME_ROW = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 UNNAMED = "\n"  # a description; no class has this name, so nothing was taught about it
@@ -185,21 +185,24 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
     return found
 
 
-def find_gallery_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
-    low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
-    apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
-    # rows of the other classes may fit what is described, but they fit their own class better
-    alike = set(table.labels[~apart].tolist())
-    return np.array([label not in alike for label in classes.tolist()])
+class KnownScores(NamedTuple):
+    """Rows as the model projects them, and (n, c) how likely each is of a class, as a part of its likeliest; the
+    score of that (n,)."""
+
+    projected: ProjectedRows
+    weights: Scores
+    best: Scores
+    temperature: float
 
 
-def subtract_rivals(scores: Scores, known: Scores, rivals: Mask) -> Scores:
-    """(n,) `scores` (n,) of a description, less a share of the best of the `rivals` (C,) among the `known` (n, C)."""
-    if not rivals.any():
-        return scores
-    best: Scores = np.max(known, axis=1, where=rivals, initial=-np.inf)
-    return scores - RIVAL_SHARE * best
+class Fits(NamedTuple):
+    """(c,) how well each class fits a description, from 0 to 1; (p,) the attributes that tell, and for these (c, m) how
+    far each class agrees, and its values."""
+
+    fit: Vector
+    telling: Mask
+    agreed: Vector
+    values: Vector
 
 
 class LoadedRows:
@@ -221,7 +224,7 @@ class LoadedRows:
         self.model, self._lock = drop_feature_names(model), threading.Lock()
         # of the latest snapshot, whose version comes first
         self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None
-        self._latest: tuple[int, ProjectedRows, Scores] | None = None
+        self._latest: tuple[int, KnownScores] | None = None
 
     @cached_property
     def pictured(self) -> Mask:
@@ -249,20 +252,14 @@ class LoadedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)
 
-    @cached_property
-    def _known(self) -> Scores:
-        """(n, C) scores of the seen classes, or (n, 0) where these are too many."""
-        if len(self.X) * len(self.model.seen_classes_) > MAX_SCORES:
-            return np.empty((len(self.X), 0), np.float32)
-        return to_numpy(self._projected.scores(None, self.model.seen_classes_))
-
     def rank(
-        self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
+        self, snapshot: ClassSnapshot, words: Vocabulary, described: ClassDescription, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
         rows = self._select_rows(wanted.part, wanted.pictures)
         if not len(rows):
             return []
-        scores = self.score_rows(vector, given, snapshot, wanted.label)
+        fits = fit_classes(snapshot, words, described).fit
+        scores = self.score_rows(snapshot, described.vector, fits, wanted.label)
         order, values = top_columns(scores[rows][None], min(wanted.top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self.describe_row(snapshot, row), "score": score} for row, score in best]
@@ -279,26 +276,43 @@ class LoadedRows:
         return found
 
     def score_rows(
-        self, vector: Vector, given: Mask, snapshot: ClassSnapshot | None = None, label: str | None = None
+        self, snapshot: ClassSnapshot, vector: Vector, fits: Vector, label: str | None = None
     ) -> NDArray[Any]:
-        """(n,) how well a description (p,), with what was taught about `label`, fits each row, less its rivals."""
-        label = None if label is None or snapshot is None else snapshot.resolve_name(label)
-        learned = snapshot is not None and label is not None and snapshot.taught.mentions(label)
+        """(n,) how well each row is expected to fit a description (p,), from 0 to 1.
+
+        A row is of each class with the probability that the model gives, and a class fits as `fits` (c,) says. So rows
+        come in the order of the classes, as far as the model recognises them. The description is a class among the
+        others, which fits fully: with what was taught about `label`. With too many scores, it alone is scored.
+        """
+        label = None if label is None else snapshot.resolve_name(label)
         with self._lock:  # the first one to ask projects, the others wait
-            projected, known = self._projected, self._known
-            if learned and snapshot is not None:
-                if self._latest is None or self._latest[0] != snapshot.version:
-                    projected = projected.with_model(snapshot.model)
-                    known = to_numpy(projected.scores(None, self.model.seen_classes_)) if known.shape[1] else known
-                    self._latest = snapshot.version, projected, known
-                _, projected, known = self._latest
-        scores = self._score_vector(projected, vector, label if learned else None)
-        if known.shape[1]:
-            table, classes = self.model.signature_table_, self.model.seen_classes_
-            scores = subtract_rivals(scores, known, find_gallery_rivals(table, classes, vector, given))
-        if not np.isfinite(scores).all():
+            if self._latest is None or self._latest[0] != snapshot.version:
+                self._latest = snapshot.version, self._score_known(snapshot)
+            known = self._latest[1]
+        own = self._score_vector(known.projected, vector, label if label and snapshot.taught.mentions(label) else None)
+        if not np.isfinite(own).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
-        return scores
+        if not known.weights.shape[1]:
+            return own
+        if label is not None and snapshot.kinds.get(label) == "seen":
+            own = own - float(snapshot.model.calibration_)
+        weight = np.exp(np.clip((own - known.best) / known.temperature, -80, 80))
+        return np.asarray((known.weights @ fits + weight) / (known.weights.sum(axis=1) + weight))
+
+    def _score_known(self, snapshot: ClassSnapshot) -> KnownScores:
+        names, projected = list(snapshot.kinds), self._projected
+        if snapshot.taught:
+            projected = projected.with_model(snapshot.model)
+        if len(self.X) * len(names) > MAX_SCORES:
+            return KnownScores(projected, np.empty((len(self.X), 0)), np.empty(0), 1.0)
+        seen = np.array([kind == "seen" for kind in snapshot.kinds.values()])
+        model = snapshot.model
+        scores = calibrate_scores(to_numpy(projected.scores(snapshot.table, names)), seen, float(model.calibration_))
+        temperature = UNCALIBRATED * float(scores.std(axis=1).mean()) or 1.0
+        if model.temperatures_:
+            temperature = float(np.mean(list(model.temperatures_.values())))
+        best = scores.max(axis=1)
+        return KnownScores(projected, np.exp((scores - best[:, None]) / temperature), best, temperature)
 
     def count_wins(self, snapshot: ClassSnapshot, vector: Vector, without: str | None = None) -> int:
         """How many rows would be taken for a described class (p,) if it were added, or replaced the class `without`."""
@@ -490,6 +504,17 @@ def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector,
         if row.mean() > best[k]:
             best[k], found[k], values[k] = row.mean(), row, own
     return found, values
+
+
+def fit_classes(snapshot: ClassSnapshot, words: Vocabulary, described: ClassDescription) -> Fits:
+    """By the given attributes; a sentence by its similarity; where nothing is given, all fit."""
+    vector, given, c = described.vector, described.given(words.names), len(snapshot.kinds)
+    telling, none = words.drop_implied(vector, given), np.zeros((c, 0))
+    if described.sentence is not None or not given.any():
+        alike = np.ones(c) if described.sentence is None else class_similarities(snapshot, vector)
+        return Fits(np.clip(alike, 0.0, 1.0), telling, none, none)
+    agreed, values = class_agreements(snapshot, words, vector, telling)
+    return Fits(agreed.mean(axis=1), telling, agreed, values)
 
 
 def class_similarities(snapshot: ClassSnapshot, vector: Vector) -> Vector:

@@ -186,21 +186,15 @@ class Service:
         own = None if sought.replaces is None else snapshot.resolve_name(sought.replaces)
         if own is not None and snapshot.kinds.get(own) != "added":
             raise Refusal(422, f"replaces is {quote(sought.replaces)}: expected an added class")
-        names, vector, given = list(snapshot.kinds), described.vector, described.given(words.names)
+        names, vector = list(snapshot.kinds), described.vector
+        if described.sentence is None and not described.given(words.names).any():
+            raise Refusal(422, "the description has no attributes: give at least one")
         alike = gallery.class_similarities(snapshot, vector)
-        telling = words.drop_implied(vector, given)
-        if described.sentence is None:
-            if not given.any():
-                raise Refusal(422, "the description has no attributes: give at least one")
-            agreed, values = gallery.class_agreements(snapshot, words, vector, telling)
-            fits = agreed.mean(axis=1)
-        else:
-            agreed = values = np.zeros((len(names), 0))
-            fits = np.clip(alike, 0.0, 1.0)
+        fits, telling, agreed, values = gallery.fit_classes(snapshot, words, described)
         order = np.argsort(-fits, kind="stable")[: sought.top].tolist()
         best: dict[str, list[schemas.Row]] = {}
         if sought.rows and self._rows is not None:
-            scores = self._rows.score_rows(vector, given)
+            scores = self._rows.score_rows(snapshot, vector, fits)
             best = self._rows.best_rows(snapshot, [names[k] for k in order], scores, sought.rows)
         found: list[schemas.FittingClass] = []
         for k in order:
