@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl import metrics
-from zskl._arrays import to_numpy
+from zskl._arrays import make_generator, to_numpy
 from zskl._validation import list_values
 from zskl.datasets import Dataset, letters
 from zskl.estimators._candidates import calibrate_scores, nearest_classes, pick_rows, top_columns
@@ -38,10 +38,15 @@ PICTURE_TYPES = {
 }  # fmt: skip
 ROWS_FILE = "rows.csv"  # in a folder of pictures: columns "file" and "row"
 MIN_PIXELS = 64  # of a drawing on the screen: each of its own pixels becomes several
+SHARPNESS = (
+    4  # power of a fit, as a part of the best, by which a row's likely classes count: benchmarks/described_rows.py
+)
+GOOD_FIT = 0.6  # where no class fits so well, something new is described
 UNCALIBRATED = 0.3  # temperature of a model without one, as a part of the spread of a row's scores
 TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
 MAX_SCORES = 50_000_000  # rows times classes whose scores are kept; with more, rows are ranked by the description alone
+KEPT_BACK = 5  # one of so many test rows is kept back
 MAX_NEAR_ROWS = 2000  # rows of a class among which the nearest are sought
 SAME_ROW = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 UNNAMED = "\n"  # a description; no class has this name, so nothing was taught about it
@@ -278,17 +283,14 @@ class LoadedRows:
     def score_rows(
         self, snapshot: ClassSnapshot, vector: Vector, fits: Vector, label: str | None = None
     ) -> NDArray[Any]:
-        """(n,) how well each row is expected to fit a description (p,), from 0 to 1.
+        """(n,) how surely each row is of what a description (p,) says, from 0 to 1.
 
-        A row is of each class with the probability that the model gives, and a class fits as `fits` (c,) says. So rows
+        A row is of each class with the probability that the model gives, and a class counts by its `fits` (c,). So rows
         come in the order of the classes, as far as the model recognises them. The description is a class among the
         others, which fits fully: with what was taught about `label`. With too many scores, it alone is scored.
         """
         label = None if label is None else snapshot.resolve_name(label)
-        with self._lock:  # the first one to ask projects, the others wait
-            if self._latest is None or self._latest[0] != snapshot.version:
-                self._latest = snapshot.version, self._score_known(snapshot)
-            known = self._latest[1]
+        known = self._known_scores(snapshot)
         own = self._score_vector(known.projected, vector, label if label and snapshot.taught.mentions(label) else None)
         if not np.isfinite(own).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
@@ -297,7 +299,14 @@ class LoadedRows:
         if label is not None and snapshot.kinds.get(label) == "seen":
             own = own - float(snapshot.model.calibration_)
         weight = np.exp(np.clip((own - known.best) / known.temperature, -80, 80))
-        return np.asarray((known.weights @ fits + weight) / (known.weights.sum(axis=1) + weight))
+        kept = (fits / max(float(fits.max()), GOOD_FIT)) ** SHARPNESS
+        return np.asarray((known.weights @ kept + weight) / (known.weights.sum(axis=1) + weight))
+
+    def _known_scores(self, snapshot: ClassSnapshot) -> KnownScores:
+        with self._lock:  # the first one to ask computes, the others wait
+            if self._latest is None or self._latest[0] != snapshot.version:
+                self._latest = snapshot.version, self._score_known(snapshot)
+            return self._latest[1]
 
     def _score_known(self, snapshot: ClassSnapshot) -> KnownScores:
         names, projected = list(snapshot.kinds), self._projected
@@ -361,10 +370,27 @@ class LoadedRows:
         rows = rows[~np.isin(rows, marked)]
         return rows[self.pictured[rows]] if pictures else rows
 
+    @cached_property
+    def kept_back(self) -> RowNumbers:
+        """Test rows that are never offered to label: they show how labels help."""
+        rows = np.concatenate([self.data.parts[part] for part in TEST_PARTS])
+        return make_generator(0).permutation(rows)[: len(rows) // KEPT_BACK]
+
     def choose_rows_to_label(self, snapshot: ClassSnapshot, count: int, pictures: bool) -> schemas.RowsToLabel:
-        rows = self.unlabelled_rows("all", snapshot, pictures)
+        free = self.unlabelled_rows("all", snapshot, pictures)
+        rows = free[~np.isin(free, self.kept_back)]
+        kept = np.intersect1d(self.unlabelled_rows("all", snapshot), self.kept_back)
+        kept = kept[np.isin(self.labels[kept], list(snapshot.kinds))]
+        known = self._known_scores(snapshot)
+        told = (
+            np.array(list(snapshot.kinds), object)[known.weights[kept].argmax(axis=1)] if known.weights.size else kept
+        )
+        accuracy = float(np.mean(told == self.labels[kept])) if known.weights.size and len(kept) else None
+        about: schemas.RowsToLabel = {
+            "version": snapshot.version, "accuracy": accuracy, "kept_back": len(kept), "rows": []
+        }  # fmt: skip
         if not len(rows) or len(snapshot.kinds) < 2:
-            return {"version": snapshot.version, "rows": []}
+            return about
         X, most = self.features(rows.tolist()), min(count, len(rows))
         found = pick_rows(snapshot.model, X, most, "margin", snapshot.table)
         likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
@@ -375,7 +401,7 @@ class LoadedRows:
                 for name, share in zip(names, shares, strict=True)
             ]
             chosen.append({"row": row, "picture": bool(self.pictured[row]), "guesses": guesses})
-        return {"version": snapshot.version, "rows": chosen}
+        return {**about, "rows": chosen}
 
     def list_rows(
         self,

@@ -150,9 +150,10 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
 
 def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
-    async def list_examples(name: str) -> Response:
-        """The rows that were marked as right or wrong for a class here, the oldest first."""
-        found = service.list_examples(name)
+    async def list_examples(request: Request, name: str, features: bool = False) -> Response:
+        """The rows that were marked as right or wrong for a class here, the oldest first; `features` lists theirs."""
+        requests.check_request_parameters(request.query_params, ("features",))
+        found = service.list_examples(name, features)
         return json_response(found, headers={"etag": f'"{found["version"]}"'})
 
     @app.post(

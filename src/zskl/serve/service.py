@@ -209,12 +209,14 @@ class Service:
         wins = None if self._rows is None else self._rows.count_wins(snapshot, vector, own)
         return {"defaulted": described.defaulted, "wins": wins, "nearest": near, "classes": found}
 
-    def list_examples(self, name: str) -> schemas.ExampleList:
+    def list_examples(self, name: str, features: bool = False) -> schemas.ExampleList:
         snapshot = self.snapshot
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
         right = sum(one.right for one in marked)
         listed, wrong = [self.describe_example(one) for one in marked], len(marked) - right
+        for one, each in zip(marked, listed if features else (), strict=False):
+            each["features"] = one.features.tolist()
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
@@ -242,7 +244,12 @@ class Service:
         listed: list[schemas.ListedClass] = []
         for name, kind in snapshot.kinds.items():
             rows = None if self._rows is None else self._rows.class_sizes[name]
-            picture = None if self._rows is None else self._rows.first_pictured.get(name)
+            taught = [
+                one["row"]
+                for one in map(self.describe_example, snapshot.taught.examples_of(name))
+                if one["picture"] and one["right"]
+            ]
+            picture = None if self._rows is None else self._rows.first_pictured.get(name, next(iter(taught), None))
             listed.append({"name": name, "kind": kind, "rows": rows, "picture": picture})
         return {"version": snapshot.version, "classes": listed}
 
