@@ -33,10 +33,11 @@ def slow_ranking(model, data, attributes, means):
     ]
     temperature = gallery.UNCALIBRATED * np.mean([np.std(row) for row in known])
     if model.temperatures_ is not None:
-        temperature = np.mean(list(model.temperatures_.values()))
+        temperature = model.temperatures_["mixed"]
     for row in range(len(data.X)):
+        good = [(fit / max(*fits, gallery.GOOD_FIT)) ** gallery.SHARPNESS for fit in fits]
         likely = [math.exp((score - known[row].max()) / temperature) for score in (*known[row], own[row])]
-        found[row] = sum(each * fit for each, fit in zip(likely, (*fits, 1.0), strict=True)) / sum(likely)
+        found[row] = sum(each * fit for each, fit in zip(likely, (*good, 1.0), strict=True)) / sum(likely)
     return found
 
 

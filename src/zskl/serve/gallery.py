@@ -38,11 +38,9 @@ PICTURE_TYPES = {
 }  # fmt: skip
 ROWS_FILE = "rows.csv"  # in a folder of pictures: columns "file" and "row"
 MIN_PIXELS = 64  # of a drawing on the screen: each of its own pixels becomes several
-SHARPNESS = (
-    4  # power of a fit, as a part of the best, by which a row's likely classes count: benchmarks/described_rows.py
-)
+SHARPNESS = 8  # power by which a fit, as a part of the best, counts: benchmarks/described_rows.py
 GOOD_FIT = 0.6  # where no class fits so well, something new is described
-UNCALIBRATED = 0.3  # temperature of a model without one, as a part of the spread of a row's scores
+UNCALIBRATED = 0.25  # temperature of a model without one, as a part of the spread of a row's scores
 TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
 MAX_SCORES = 50_000_000  # rows times classes whose scores are kept; with more, rows are ranked by the description alone
@@ -227,8 +225,7 @@ class LoadedRows:
         for part in ("trainval", *TEST_PARTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = drop_feature_names(model), threading.Lock()
-        # of the latest snapshot, whose version comes first
-        self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None
+        # version of the latest snapshot, and its scores
         self._latest: tuple[int, KnownScores] | None = None
 
     @cached_property
@@ -305,55 +302,38 @@ class LoadedRows:
     def _known_scores(self, snapshot: ClassSnapshot) -> KnownScores:
         with self._lock:  # the first one to ask computes, the others wait
             if self._latest is None or self._latest[0] != snapshot.version:
-                self._latest = snapshot.version, self._score_known(snapshot)
+                self._latest = snapshot.version, self._score_known(snapshot, snapshot.model)
             return self._latest[1]
 
-    def _score_known(self, snapshot: ClassSnapshot) -> KnownScores:
-        names, projected = list(snapshot.kinds), self._projected
-        if snapshot.taught:
-            projected = projected.with_model(snapshot.model)
+    def _score_known(self, snapshot: ClassSnapshot, model: ZeroShotClassifier) -> KnownScores:
+        names = list(snapshot.kinds)
+        projected = self._projected.with_model(model) if snapshot.taught else self._projected
         if len(self.X) * len(names) > MAX_SCORES:
             return KnownScores(projected, np.empty((len(self.X), 0)), np.empty(0), 1.0)
         seen = np.array([kind == "seen" for kind in snapshot.kinds.values()])
-        model = snapshot.model
         scores = calibrate_scores(to_numpy(projected.scores(snapshot.table, names)), seen, float(model.calibration_))
         temperature = UNCALIBRATED * float(scores.std(axis=1).mean()) or 1.0
-        if model.temperatures_:
-            temperature = float(np.mean(list(model.temperatures_.values())))
+        if model.temperatures_:  # of rows of seen and unseen classes together
+            temperature = float(model.temperatures_["mixed"])
         best = scores.max(axis=1)
         return KnownScores(projected, np.exp((scores - best[:, None]) / temperature), best, temperature)
 
-    def count_wins(self, snapshot: ClassSnapshot, vector: Vector, without: str | None = None) -> int:
+    def count_wins(self, snapshot: ClassSnapshot, vector: Vector, without: str | None = None) -> int | None:
         """How many rows would be taken for a described class (p,) if it were added, or replaced the class `without`."""
-        key = (snapshot.version, without)
-        with self._lock:
-            if self._rivals is None or self._rivals[0] != key:
-                self._rivals = key, *self._best_rival_scores(snapshot, without)
-            _, projected, best = self._rivals
-        scores = self._score_vector(projected, vector, without)
-        tie = ROUNDING * np.abs(best[np.isfinite(best)]).max(initial=0.0)  # beside its equal a class wins nothing
-        return int(np.count_nonzero(scores > best + tie))
+        known = self._known_scores(snapshot)
+        if snapshot.taught and without is None:  # with any class more: what examples do depends on their number
+            table = _add_gallery_description(snapshot.table, snapshot.table.matrix.mean(axis=0))
+            known = self._score_known(snapshot, teach_model(self.model, table, snapshot.taught))
+        if not known.weights.shape[1]:
+            return None
+        others = np.array([name != without for name in snapshot.kinds])
+        best = np.max(known.weights, axis=1, where=others, initial=np.finfo(np.float32).tiny)
+        tie = ROUNDING * np.abs(known.best).max(initial=0.0)  # beside its equal a class wins nothing
+        scores = self._score_vector(known.projected, vector, without)
+        return int(np.count_nonzero(scores > known.best + known.temperature * np.log(best) + tie))
 
-    def has_rival_scores(self, snapshot: ClassSnapshot) -> bool:
-        return self._rivals is not None and self._rivals[0][0] == snapshot.version
-
-    def _best_rival_scores(self, snapshot: ClassSnapshot, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
-        """The projected rows, and (n,) the best score of the other classes, calibrated as beside an unseen class."""
-        names = [name for name in snapshot.kinds if name != without]
-        best = np.full(len(self.X), -np.inf, np.float32)
-        projected, model, width = self._projected, self.model, max(1, MAX_SCORES // len(self.X))
-        if snapshot.taught:
-            model = snapshot.model
-            if without is None:  # with any class more: what examples do depends on the number of classes
-                table = _add_gallery_description(snapshot.table, snapshot.table.matrix.mean(axis=0))
-                model = teach_model(self.model, table, snapshot.taught)
-            projected = projected.with_model(model)
-        for start in range(0, len(names), width):
-            some = names[start : start + width]
-            scores = to_numpy(projected.scores(snapshot.table, some))
-            seen = np.array([snapshot.kinds[name] == "seen" for name in some])
-            best = np.maximum(best, calibrate_scores(scores, seen, float(model.calibration_)).max(axis=1))
-        return projected, best
+    def has_scores(self, snapshot: ClassSnapshot) -> bool:
+        return self._latest is not None and self._latest[0] == snapshot.version
 
     def _score_vector(self, projected: ProjectedRows, vector: Vector, label: str | None) -> NDArray[Any]:
         """(n,) the score of a description (p,) for each row, under the name `label` if it has one."""

@@ -178,7 +178,7 @@ class Service:
 
     def fitting_cost(self, attributes: int) -> int:
         """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""
-        classes = 1 if self._rows is None or self._rows.has_rival_scores(self.snapshot) else len(self.snapshot.kinds)
+        classes = 1 if self._rows is None or self._rows.has_scores(self.snapshot) else len(self.snapshot.kinds)
         return classes * self.ranking_cost(attributes)
 
     def find_fitting_classes(self, described: ClassDescription, sought: schemas.Sought) -> schemas.FittingClasses:

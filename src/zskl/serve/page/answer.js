@@ -145,6 +145,8 @@ function comparing(prediction, against, row, classes, chosen) {
   return field("Compare with", select, { class: "field inline" });
 }
 
+let numbersOpen = false; // from one answer to the next
+
 // `asked`: { row, label, photo, limit, against }. `chosen` gets the class to compare with, null for the second best.
 export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen, feedback = "") {
   const { model, classes } = context;
@@ -172,7 +174,7 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
         ...reasons(found, byName),
         el(
           "details",
-          { class: "plain numbers" },
+          { class: "plain numbers", open: numbersOpen, ontoggle: (event) => (numbersOpen = event.target.open) },
           el("summary", {}, "For experts: how much each reason counts"),
           ...bars(found, byName),
           similar(found),

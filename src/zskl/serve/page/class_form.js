@@ -28,7 +28,7 @@ export function classForm(description, context) {
     const own = edited();
     const copy = own !== null && name.value.trim() !== own;
     title.textContent = own === null ? "Keep it as a class" : copy ? "Save as a new class" : `Edit the class ${own}`;
-    const twin = lookAlike(name.value.trim(), context.classes).find((one) => one.name !== own);
+    const twin = name.value.trim() === own ? undefined : lookAlike(name.value.trim(), context.classes)[0];
     button.textContent = twin ? "Save all the same" : copy ? "Save as a new class" : "Save";
     alike.replaceChildren(
       ...(twin ? [el("p", { class: "note" }, "There is already ", el("b", {}, named(twin.name)), " ", badge(twin.kind), ", which is shown just like this name.")] : []),

@@ -32,6 +32,7 @@ export function classify(section, context) {
   let shown = null; // the rows on show, as `row_picker` tells them
   let [place, against, calibration] = [0, null, null];
   let own = false; // whether the row was chosen by someone
+  let lessonOf = null; // what was said about the answer on show, and of which row
   let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
   let [items, answers, widen] = [[], [], () => {}];
 
@@ -124,10 +125,13 @@ export function classify(section, context) {
         const { features } = await call("predict", { method: "POST", body, type, query: { top: 1, features: true } });
         return { features: features[mine.source.whole ? at : 0] };
       };
+      const same = lessonOf?.of === mine && lessonOf.at === at && lessonOf.node.dataset?.done;
+      lessonOf = same ? lessonOf : { of: mine, at, node: feedback(one, example, photo, context) };
+      if (same) requestAnimationFrame(() => document.activeElement === document.body && lessonOf.node.querySelector("button")?.focus());
       return answerCard({ ...head, against: kept, limit: unsure.options().reject }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
-      }, feedback(one, example, photo, context));
+      }, lessonOf.node);
     });
 
   const again = () => {

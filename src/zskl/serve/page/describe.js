@@ -26,7 +26,7 @@ export function describe(section, context) {
   const offered = bySentence ? null : examples(description, context.model.examples, type);
   const shared = inAddress(description);
   const message = el("div");
-  const title = el("h2", { id: "describe-title", tabindex: "-1", class: "hidden" }, "What does it look like?");
+  const title = el("h2", { id: "describe-title", tabindex: "-1", class: "hidden" }, "Find");
   const fault = el("div");
   const select = el("select");
   const list = () =>

@@ -82,6 +82,7 @@ export function phrase({ label, group, exclusive }) {
   const value = label.replace(/\s*\(.*?\)/g, "");
   if (!group || exclusive) return group ? `${group} ${value}` : value;
   const part = group.replace(GENERAL, "").replace(/\s+/g, " ").trim();
+  if (part === group) return `${part} ${value}`;
   if (!part) return /primary/.test(group) ? `mostly ${value}` : value;
   if (value.includes(part) || ALONE.test(value)) return value.replaceAll("-", " ");
   if (/length/.test(group)) return `${part} ${value}`;

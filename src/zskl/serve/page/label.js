@@ -8,6 +8,7 @@ import { typeahead } from "./typeahead.js";
 
 const GOAL = 50;
 const [WIDE, HIGH] = [240, 48];
+const TOUCH = matchMedia("(hover: none) and (pointer: coarse)");
 
 // How the share of right answers on rows that are kept back has grown.
 function curve(points) {
@@ -45,7 +46,7 @@ export function label(section, context) {
     current = one;
     photo.replaceChildren(one.picture ? picture({ row: one.row, picture: true }, `${thing.One} ${one.row}`) : el("p", { class: "empty" }, `${thing.One} ${one.row}`));
     box.suggest(one.guesses);
-    box.input.focus();
+    if (!TOUCH.matches) box.input.focus(); // there a keyboard would cover the photo
     tally();
   };
   // What to label next, from the model as it is now; and how good it is.
@@ -113,5 +114,5 @@ export function label(section, context) {
   );
   tally();
   run(next);
-  return () => current && box.input.focus();
+  return () => current && !TOUCH.matches && box.input.focus();
 }

@@ -68,6 +68,7 @@ export function feedback(prediction, body, photo, context) {
   const said = (done) => {
     const undo = el("button", { type: "button" }, "Undo");
     undo.addEventListener("click", () => run(async () => {
+      delete place.dataset.done;
       await done.undo();
       place.replaceChildren(buttons());
     }));
@@ -79,12 +80,14 @@ export function feedback(prediction, body, photo, context) {
     try {
       await work();
     } catch (fault) {
+      delete place.dataset.done;
       place.replaceChildren(buttons(), failed(fault));
       if (!("status" in fault)) throw fault;
     }
   };
   const teach = (name, isNew) =>
     run(async () => {
+      place.dataset.done = "yes"; // it stays when the answer is asked for again
       const done = await teachClass(name, isNew, prediction.class, await body(), context);
       if (photo) keepPhoto(done.id, photo);
       said(done);

@@ -4,11 +4,11 @@ import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
 import { label } from "./label.js";
-import { callThings, counted, el, field, later, natural, thing, things } from "./elements.js";
+import { callThings, counted, el, field, later, natural, things } from "./elements.js";
 import { failed } from "./states.js";
 
 const VIEWS = { describe, classify, label, classes };
-const TITLES = { describe: "Find", classify: "Photos", label: "Label", classes: "Classes" };
+const TITLES = { describe: "Find", classify: "Identify", label: "Label", classes: "Classes" };
 const find = (id) => document.getElementById(id);
 const notice = find("notice");
 const made = {}; // view → what shows it for values of the address
@@ -60,7 +60,6 @@ function show(moved) {
   for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = name !== view || !context.model;
   if (!context.model) return;
   document.querySelector("[data-view=label]").hidden = !canLabel();
-  document.querySelector("[data-view=classify]").textContent = context.model.texts ? "Texts" : thing.Many;
   made[view] ??= VIEWS[view](find(`view-${view}`), context);
   made[view](values, moved);
   document.title = `${TITLES[view]} · zskl`;

@@ -19,7 +19,7 @@ function kindOf(bytes) {
 // The network looks at few pixels: a photo of a phone goes over the line many times smaller, and the right way up.
 const SIDE = 1024;
 const SMALL = 512 * 1024; // bytes that are sent as they are
-async function shrink(file) {
+export async function shrink(file) {
   if (file.size <= SMALL) return file;
   try {
     const image = await createImageBitmap(file, { imageOrientation: "from-image" });

@@ -29,7 +29,9 @@ export function reasons(found, byName) {
   const whole = found.attributes.reduce((sum, one) => sum + one.contribution, found.rest);
   const seen = told > 0 && told > whole;
   return [
-    pro.length > 0 && el("p", { class: "for" }, `What speaks for `, mine, ` over ${other}: ${list.format(pro.map(said))}.`),
+    pro.length > 0
+      ? el("p", { class: "for" }, `What speaks for `, mine, ` over ${other}: ${list.format(pro.map(said))}.`)
+      : el("p", { class: "for" }, `Nothing in the descriptions speaks for `, mine, ` over ${other}.`),
     seen && el("p", {}, pro.length ? "More than that, " : "Mostly, ", `the ${thing.one} looks like the examples of it that the model learned from.`),
     con.length > 0 && el("p", { class: "quiet" }, `What speaks for ${other}: ${list.format(con.map(said))}.`),
     found.calibration < 0 && el("p", { class: "quiet" }, `A class that the model was trained on needs a clearer lead.`),

@@ -9,8 +9,10 @@ const plain = (text) => human(text).normalize("NFKD").replace(/\p{M}/gu, "").toL
 function matching(letters, classes) {
   const words = plain(letters).split(/\s+/).filter(Boolean);
   const hits = classes.filter(({ name }) => words.every((word) => plain(name).includes(word)));
+  const exact = ({ name }) => human(name).toLowerCase().includes(letters.toLowerCase());
   const begins = ({ name }) => words.every((word) => ` ${plain(name).replaceAll("-", " ")}`.includes(` ${word}`));
-  return [...hits.filter(begins), ...hits.filter((one) => !begins(one))];
+  const place = (one) => 2 * Number(!exact(one)) + Number(!begins(one));
+  return hits.sort((a, b) => place(a) - place(b) || a.name.length - b.name.length);
 }
 
 // `suggested`: names to offer while nothing is typed. `chosen` is told a name, and whether it is of a new class.

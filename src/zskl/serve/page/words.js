@@ -22,7 +22,7 @@ function reply(found, named) {
 // [the form, what it says, what types a sentence and has it understood].
 export function inWords(description, example) {
   const input = el("input", { autocomplete: "off", maxlength: 2000, required: true, placeholder: example ? `such as: ${example}` : null });
-  const told = el("div", { class: "told", role: "status" });
+  const told = el("div", { class: "understood", role: "status" });
   const more = el("input", { type: "checkbox", id: fresh("more") });
   const adding = el("div", { class: "check" }, more, el("label", { for: more.id }, "Add to what is there"));
   const ask = latestOnly((signal, text) => call("words", { method: "POST", body: { text }, signal }));
