@@ -213,7 +213,7 @@ def read_class_file(path: Path) -> Sequence[Line]:
     raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
 
 
-class StoreError(Exception):
+class StoreError(OSError):
     """The database cannot be read or written. The `sentence` is for clients, and does not name the file."""
 
     def __init__(self, message: str, sentence: str, status: int = 503) -> None:
