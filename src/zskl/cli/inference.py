@@ -275,7 +275,7 @@ def export(
     if index is not None and to not in (None, index):
         raise ValueError(f"--to {to} and --index {index} were both given: leave one out")
     to = to or index or "onnx"
-    index = to if to in ("usearch", "faiss") else None  # type: ignore[assignment]
+    index = to if to in ("usearch", "faiss") else None
     if index is None and rows is not None:
         raise ValueError(f"--rows {rows} was given with --to {to}: they go into an index; say --to usearch or faiss")
     if to != "onnx" and fixed:
@@ -321,11 +321,11 @@ def serve(
         ),
     ] = None,
     backbone: Annotated[
-        str | None,
+        list[str] | None,
         _options.more(
             metavar="NAME",
             help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
-            "Default: the one that the data's features name.",
+            "Repeatable, in the order of the features. Default: what the model or the data name.",
         ),
     ] = None,
     host: Annotated[
@@ -413,6 +413,7 @@ def serve(
     names = (
         None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
     )
+    networks = "+".join(backbone or []) or None
     logs = {"json_logs": json_logs, "access_log": access_log}
-    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers, device, **logs)
+    server.run_service(fitted, model, classes, loaded, names, images, networks, address, say, workers, device, **logs)
     note("stopped")
