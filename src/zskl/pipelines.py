@@ -159,6 +159,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
     attribute_names_ = _delegate("attribute_names_")
     calibration_ = _delegate("calibration_")
     temperatures_ = _delegate("temperatures_")
+    decisions_ = _delegate("decisions_")
     practice_ = _delegate("practice_")
     adaptation_ = _delegate("adaptation_")
 
@@ -263,6 +264,27 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
             Class names; with `return_scores` also their scores.
         """
         return self.steps[-1][1].top_k(self._transform_rows(X), k, **options)
+
+    @available_if(_last_has("predict_set"))  # type: ignore[untyped-decorator]
+    def predict_set(self, X: Any, coverage: float = 0.9, **options: Any) -> list[tuple[Any, ...]]:
+        """Name the classes among which the true one is, with a frequency that you ask for.
+
+        Parameters
+        ----------
+        X : iterable
+            Rows, as the first step takes them.
+        coverage : float, default=0.9
+            How often the set holds the true class.
+        **options : dict
+            `signatures` and `candidates`, as for `predict_set` of the model.
+
+        Returns
+        -------
+        list of tuple
+            For each row the names of classes, best first.
+        """
+        found: list[tuple[Any, ...]] = self.steps[-1][1].predict_set(self._transform_rows(X), coverage, **options)
+        return found
 
     @available_if(_last_has("explain"))  # type: ignore[untyped-decorator]
     def explain(self, X: Any, top: int = 5, **options: Any) -> Any:

@@ -21,6 +21,7 @@ from safetensors.numpy import save
 from zskl import scaling as scalings
 from zskl._arrays import PARTS, NumPyArray, SparseRows, is_sparse_rows
 from zskl._files import write_atomically
+from zskl.decisions import Decisions, Hierarchy
 from zskl.estimators._blocks import BlockScaling
 from zskl.signatures.cells import Preparation
 from zskl.signatures.table import PREPARED, SignatureTable
@@ -84,6 +85,9 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     for name in ("preparation", "backbone", "encoder"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
+    for name, value in (("decisions", model.decisions_), ("hierarchy", model.hierarchy_)):
+        if value is not None:
+            header[name] = value.to_json()
     if model.signature_table_.preparation is not None:
         header[PREPARED] = model.signature_table_.preparation.text()
     if "encoder" in header:
@@ -131,6 +135,10 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         "temperatures_": _read_temperatures(header["temperatures"]),
         "described_": header.get("described") is not False,
     }
+    if "decisions" in header:
+        fitted["decisions_"] = Decisions.from_json(header["decisions"])
+    if "hierarchy" in header:
+        fitted["hierarchy_"] = Hierarchy.from_json(header["hierarchy"])
     described, known = table.classes.tolist(), set(seen.tolist())
     fits = len(seen) >= 2 or (not len(seen) and model.SEES_NONE)
     ordered = classes.tolist() == sorted(set(described)) == described and seen.tolist() == sorted(known)
