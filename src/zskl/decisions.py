@@ -21,7 +21,7 @@ from scipy.stats import rankdata
 from zskl._arrays import make_generator
 from zskl._validation import suggest, to_plain
 
-__all__ = ["Decisions", "Hierarchy"]
+__all__ = ["Hierarchy"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -187,30 +187,11 @@ class Hierarchy:
         rows["all"] = 1.0, float((~right & (places >= 0)).mean()), np.nan, float(gains.mean())
         return pd.DataFrame.from_dict(rows, orient="index", columns=["answered", "wrong", "accuracy", "information"])
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the tree as JSON, for files.
-
-        Returns
-        -------
-        dict
-            Ready for `json.dumps`.
-        """
+    def _to_json(self) -> dict[str, Any]:
         return {"levels": self.levels, "classes": list(self.parents), "parents": list(self.parents.values())}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Hierarchy:
-        """Read what `to_json` gave.
-
-        Parameters
-        ----------
-        stored : dict
-            The JSON.
-
-        Returns
-        -------
-        Hierarchy
-            The same tree.
-        """
+    def _from_json(cls, stored: Mapping[str, Any]) -> Hierarchy:
         levels = tuple(str(one) for one in stored["levels"])
         lines = [tuple(None if one is None else str(one) for one in line) for line in stored["parents"]]
         if len(lines) != len(stored["classes"]) or any(len(line) != len(levels) for line in lines):
@@ -246,7 +227,7 @@ def take_parents(signatures: Any, hierarchy: Any) -> tuple[Any, Hierarchy | None
             return signatures, None
         # Files name classes by text; the table may know them as integers.
         names = {str(one): one for one in map(to_plain, signatures.index)}
-        found = Hierarchy.from_json({**stored, "classes": [names.get(str(one), one) for one in stored["classes"]]})
+        found = Hierarchy._from_json({**stored, "classes": [names.get(str(one), one) for one in stored["classes"]]})
         return signatures, found
     found = Hierarchy.read(hierarchy, signatures)
     if isinstance(signatures, pd.DataFrame) and isinstance(hierarchy, str | list | tuple):
@@ -320,26 +301,10 @@ class Curve:
 class Decisions:
     """Thresholds that `zskl.selection.calibrate` fits on validation rows; a fitted model's `decisions_`.
 
-    Parameters
-    ----------
-    sets : dict
-        For candidates that are all "seen" or all "unseen", and for either side where both compete ("mixed_seen",
-        "mixed_unseen"), how far below the best score the true class is, in units of the temperature.
-    known : dict
-        For "seen", "unseen" and "mixed" candidates, how low the best score and `lead` times its lead fall.
-    lead : float
-        What the lead over the second best candidate counts beside the best score.
-    depths : dict
-        For the same, and each level of the tree, the log odds above which an answer of a risk is given.
-
-    Examples
-    --------
-    >>> from zskl import ClassMeansClassifier, datasets, selection
-    >>> data = datasets.make_synthetic(noise=0.6)
-    >>> model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
-    >>> model = selection.calibrate(model, *data.samples("trainval"), data.signatures)
-    >>> sorted(model.decisions_.sets)
-    ['mixed_seen', 'mixed_unseen', 'seen', 'unseen']
+    Names are "seen", "unseen" and "mixed", for what candidates are. `sets` has how far below the best score the true
+    class is, in units of the temperature, for either side where both compete ("mixed_seen", "mixed_unseen"). `known`
+    has how low the best score and `lead` times its lead over the second fall. `depths` has, for each level of the tree,
+    the log odds above which an answer of a risk is given.
     """
 
     sets: Mapping[str, Curve]
@@ -347,14 +312,7 @@ class Decisions:
     lead: float
     depths: Mapping[str, tuple[Curve, ...]]
 
-    def to_json(self) -> dict[str, Any]:
-        """Give everything as JSON, for files.
-
-        Returns
-        -------
-        dict
-            Ready for `json.dumps`.
-        """
+    def _to_json(self) -> dict[str, Any]:
         return {
             "sets": {name: one._to_json() for name, one in self.sets.items()},
             "known": {name: one._to_json() for name, one in self.known.items()},
@@ -363,19 +321,7 @@ class Decisions:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Decisions:
-        """Read what `to_json` gave.
-
-        Parameters
-        ----------
-        stored : dict
-            The JSON.
-
-        Returns
-        -------
-        Decisions
-            The same thresholds.
-        """
+    def _from_json(cls, stored: Mapping[str, Any]) -> Decisions:
         return cls(
             {str(name): Curve._from_json(one) for name, one in stored["sets"].items()},
             {str(name): Curve._from_json(one) for name, one in stored["known"].items()},

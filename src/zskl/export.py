@@ -119,7 +119,7 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         `seen` are the classes that the model was trained on. `calibration` is the constant to subtract from the
         scores of seen classes if both kinds compete. `temperatures` are what you divide scores by before a softmax, for
         "seen", "unseen" or "mixed" candidates, or None. `decisions` are the thresholds of sets, of rows of no class and
-        of answers of a given risk, which `Decisions.from_json` reads, or None; `hierarchy` are parents of classes.
+        of answers of a given risk, or None; `hierarchy` are parents of classes.
 
     Examples
     --------
@@ -144,8 +144,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         "signature_scaling": model.signature_scaling_.name,
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
-        "decisions": None if model.decisions_ is None else model.decisions_.to_json(),
-        "hierarchy": None if model.hierarchy_ is None else model.hierarchy_.to_json(),
+        "decisions": None if model.decisions_ is None else model.decisions_._to_json(),
+        "hierarchy": None if model.hierarchy_ is None else model.hierarchy_._to_json(),
     }
 
 

@@ -87,7 +87,7 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
             header[name] = getattr(model, f"{name}_")
     for name, value in (("decisions", model.decisions_), ("hierarchy", model.hierarchy_)):
         if value is not None:
-            header[name] = value.to_json()
+            header[name] = value._to_json()
     if model.signature_table_.preparation is not None:
         header[PREPARED] = model.signature_table_.preparation.text()
     if "encoder" in header:
@@ -136,9 +136,9 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         "described_": header.get("described") is not False,
     }
     if "decisions" in header:
-        fitted["decisions_"] = Decisions.from_json(header["decisions"])
+        fitted["decisions_"] = Decisions._from_json(header["decisions"])
     if "hierarchy" in header:
-        fitted["hierarchy_"] = Hierarchy.from_json(header["hierarchy"])
+        fitted["hierarchy_"] = Hierarchy._from_json(header["hierarchy"])
     described, known = table.classes.tolist(), set(seen.tolist())
     fits = len(seen) >= 2 or (not len(seen) and model.SEES_NONE)
     ordered = classes.tolist() == sorted(set(described)) == described and seen.tolist() == sorted(known)

@@ -78,7 +78,7 @@ def read_descriptions(
         raise none
     if above:
         tree = Hierarchy.read(pd.DataFrame(above, index=classes, dtype=object))
-        table.attrs[PARENTS] = tree.to_json()
+        table.attrs[PARENTS] = tree._to_json()
     return table
 
 
