@@ -1,113 +1,273 @@
 """CUB with more evidence: one network or two, attributes, sentences or both, by several methods.
 
-Run: python benchmarks/more_evidence.py --root FOLDER FOLDER [--method NAME …] [--features NAMES …]
-     [--signatures NAMES …] [--out runs/more-evidence] [--rest] [--figure docs/figures/more-evidence.svg]
+Run: python benchmarks/more_evidence.py measure OUT --root FOLDER … [--cores 2] [--limit SECONDS] [--done FILE …]
+     python benchmarks/more_evidence.py measure OUT --packed FOLDER [--device cuda] [--lanes 6] [--cores 10] …
+     python benchmarks/more_evidence.py show OUT …
 
-It needs the data. Each cell is one `zskl run CUB … --tune --calibrate` in a process of its own, with one thread, whose
-processor time is measured. Everything is chosen on validation classes. Cells that are there already are not run again.
---rest runs every other method on one network and attributes, for the figure. Writes the cells to
-benchmarks/results/more_evidence.json and prints the table.
+`measure` needs the data; --packed takes a folder made by `paper_device.py pack`. A cell is `zskl run CUB --tune
+--calibrate` of one method on one set of features and class tables, in processes of its own; everything is chosen on
+validation classes. Its seconds are processor time for all of it, start and loading included, with one thread in each
+process; a long search has up to six processes, whose times are added. With --device, what is trained on sentences runs
+on a GPU in --lanes processes, and has no seconds; so does what the cores have not begun by then. Each cell is a line in
+OUT/cells.jsonl when it ends; after an interruption, or when the limit has passed, the same command goes on. --done
+names further files of cells that need not run again; --rest adds all other methods, on one network and attributes.
+
+`show` keeps the cells in results/ and writes the table and the figure into docs/more-evidence.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from machine import keep
-from zskl import methods
+import machine
+from zskl import datasets, methods
+from zskl.engines import Engine
+from zskl.experiments.unit import Unit
 from zskl.plots import _style
 
 NETWORKS = ("efficientnet_lite2", "resnet50", "efficientnet_lite2+resnet50")
 TABLES = ("att", "sent", "att+sent")
-NAMES = ("class-means", "means-softmax", "exem", "eszsl", "gaussian-ort", "gaussian-softmax", "cnzsl")
+# Seconds of one processor for both networks and attributes, how they grow with columns of features, and of a table.
+COSTS = {
+    "class-means": (35, 1.2, 0.15),
+    "means-softmax": (450, 1.1, 0.8),
+    "gaussian-softmax": (400, 1.1, 1.0),
+    "gaussian-ort": (380, 1.1, 1.0),
+    "cauchy-ort": (380, 1.1, 1.0),
+    "cnzsl": (1600, 0.5, 0.1),
+    "exem": (280, 1.5, 0.05),
+    "eszsl": (260, 1.7, 0.3),
+}
+TRAINED = ("means-softmax", "gaussian-softmax", "gaussian-ort", "cauchy-ort", "cnzsl")  # what a GPU is for
+BY_BLOCKS = "softmax-blocks"  # not a method: see softmax_blocks.py
+WIDTHS = {"efficientnet_lite2": 1280, "resnet50": 2048, "att": 312, "sent": 1024}
 WORDS = {"att": "attributes", "sent": "sentences", "att+sent": "both tables"}
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SHORT = {"efficientnet_lite2+resnet50": "both networks"}
 HEIGHT = 360
 TICKS = (10, 30, 100, 300, 1000)
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+LONG = 150  # seconds for each process that a search gets
+SHORTEST = 40  # seconds on a GPU below which nothing would end
+HOPELESS = 3  # failures without a success after which the rest is left
+MARGIN = 1.5  # a cell is begun where so many times what it should take is left
+PLACE = ("method", "features", "signatures")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, FIGURE = DOCS / "more-evidence.md", DOCS / "figures" / "more-evidence.svg"
+MARKS = ("<!-- cells -->", "<!-- end of cells -->")
+REST = NETWORKS[0], TABLES[0]  # what other methods are measured on, for the figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", nargs="+", required=True, help="folders of the benchmarks, with both features")
-    parser.add_argument("--method", nargs="+", default=list(NAMES))
-    parser.add_argument("--features", nargs="+", default=list(NETWORKS))
-    parser.add_argument("--signatures", nargs="+", default=list(TABLES))
-    parser.add_argument("--out", type=Path, default=Path("runs/more-evidence"))
-    parser.add_argument("--rest", action="store_true", help="all other methods, on one network and attributes")
-    parser.add_argument("--figure", type=Path, help="where to draw accuracy against processor time")
-    chosen = parser.parse_args()
-    cells = [(m, f, s) for m in chosen.method for s in chosen.signatures for f in chosen.features]
+@dataclass(frozen=True)
+class Cell:
+    method: str
+    features: str
+    signatures: str
+    device: str | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.method, self.features, self.signatures
+
+    @property
+    def seconds(self) -> float:
+        """About what it takes one processor."""
+        base, by_features, by_table = COSTS.get(self.method, (1500, 1.0, 0.5))
+        d, p = (sum(WIDTHS[name] for name in names.split("+")) for names in (self.features, self.signatures))
+        return base * float(d / 3328) ** by_features * float(p / 312) ** by_table
+
+    @property
+    def workers(self) -> int:
+        return 1 if self.device else int(min(6, max(1, self.seconds // LONG)))
+
+
+def plan(names: Sequence[str], features: Sequence[str], tables: Sequence[str], device: str | None) -> list[Cell]:
+    """What says most first, and of that the longest: attributes, then cheap methods, then what a GPU trains."""
+    cells = [
+        Cell(method, network, table, device if method in TRAINED and table != "att" else None)
+        for method, network, table in itertools.product(names, features, tables)
+    ]
+
+    def weight(cell: Cell) -> tuple[object, ...]:
+        late = cell.signatures != "att" and cell.method in TRAINED
+        return (late, cell.method == "cnzsl", cell.signatures != "att", -cell.seconds)
+
+    return sorted(cells, key=weight)
+
+
+def read_lines(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return [json.loads(line) for file in files if file.exists() for line in file.read_text("utf-8").splitlines()]
+
+
+def measure(chosen: argparse.Namespace) -> None:
+    """Start cells in processes of their own wherever cores or a lane of the GPU are free."""
+    began = time.monotonic()
+    os.environ.setdefault("ZSKL_CACHE", tempfile.mkdtemp())  # where a folder for caches cannot be looked up
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    roots = chosen.root
+    if chosen.packed:
+        import paper_device
+
+        if chosen.device:
+            print("processes share the GPU by MPS:", paper_device.share_gpu(), file=sys.stderr)
+        paper_device.unpack(chosen.packed, chosen.packed / "unpacked")
+        roots = [chosen.packed / "unpacked" / features for features in paper_device.FEATURES]
+    out = chosen.out / "cells.jsonl"
+    lines = read_lines([out, *chosen.done])
+    done = {(*(line[name] for name in PLACE), line["seconds"] is not None) for line in lines}
+    names = chosen.method or list(COSTS)
+    left = plan(names, chosen.features, chosen.signatures, chosen.device)
+    if chosen.device:
+        left = [Cell(BY_BLOCKS, NETWORKS[-1], table, chosen.device) for table in chosen.signatures] + left
     if chosen.rest:
-        cells = [(name, NETWORKS[1], TABLES[0]) for name in methods.METHODS if name not in NAMES]
-    for method, features, signatures in cells:
-        measure(chosen.out, chosen.root, method, features, signatures)
-    found = sorted(read_cells(chosen.out), key=lambda one: list(methods.METHODS).index(one["method"]))
-    keep("more_evidence", {"data": "CUB", "cells": found})
-    print(table(found))
-    if chosen.figure:
-        chosen.figure.write_text(figure([one for one in found if one["signatures"] == "att"]), encoding="utf-8")
+        left += [Cell(name, *REST) for name in methods.METHODS if name not in COSTS and "-printed" not in name]
+    left = [cell for cell in left if (*cell.place, True) not in done and (*cell.place, not cell.device) not in done]
+    print(f"{time.monotonic() - began:.0f} s: {len(left)} cells are left to do", file=sys.stderr, flush=True)
+    every = sorted(os.sched_getaffinity(0))
+    free, lanes = every[: chosen.cores], every[chosen.cores :] or every
+    places = chosen.lanes if chosen.device else 0
+    failed = ended = 0
+    running: dict[subprocess.Popen[bytes], tuple[Cell, list[int]]] = {}
+
+    def start(cell: Cell, cpus: list[int], device: str | None = None) -> None:
+        left.remove(cell)
+        cell = replace(cell, device=device)
+        command = [sys.executable, __file__, "cell", str(out), *(f"--root={root}" for root in roots)]
+        command += [f"--cell={json.dumps(asdict(cell))}", f"--cpus={json.dumps(cpus)}"]
+        process = subprocess.Popen(command, env={**os.environ, **dict.fromkeys(THREADS, "1")})
+        running[process] = cell, cpus
+
+    while (left or running) and (rest := chosen.limit - (time.monotonic() - began)) > 0:
+        on_device = [one for one in left if one.device]
+        if not on_device:  # then what the cores would begin last
+            on_device = [one for one in left[::-1] if one.method in TRAINED and (*one.place, False) not in done]
+        for cell in on_device[: places if rest > SHORTEST else 0]:
+            start(cell, lanes, chosen.device)
+            places -= 1
+        for cell in [one for one in left if not one.device]:
+            wanted = min(cell.workers, chosen.cores)
+            if cell.seconds / wanted * MARGIN > rest:
+                continue  # it would not end
+            if wanted > len(free):
+                break  # what says most must not wait for ever for several cores
+            start(cell, free[:wanted])
+            free = free[wanted:]
+        if not running:
+            break
+        if failed >= HOPELESS and not ended:  # something is missing on this machine
+            break
+        time.sleep(0.2)
+        for process in [one for one in running if one.poll() is not None]:
+            cell, cpus = running.pop(process)
+            if cell.device:
+                places += 1
+            else:
+                free = sorted([*free, *cpus])
+            failed, ended = failed + bool(process.returncode), ended + (not process.returncode)
+            words = "ended" if process.returncode == 0 else f"FAILED ({process.returncode})"
+            print(f"{time.monotonic() - began:.0f} s: {cell} {words}", file=sys.stderr, flush=True)
+    for process in running:
+        process.terminate()
+    print(f"{time.monotonic() - began:.0f} s: {len(left) + len(running)} cells are left", file=sys.stderr)
 
 
-def measure(out: Path, roots: Sequence[str], method: str, features: str, signatures: str) -> None:
-    """One cell, unless its record is there. Its processor time lies beside it."""
-    place = out / f"{features}-{signatures}" / method
-    if (place / "seconds.json").exists():
+def run_cell(chosen: argparse.Namespace) -> None:
+    """Measure one cell in this process and append its line."""
+    cell, cpus = Cell(**json.loads(chosen.cell)), json.loads(chosen.cpus)
+    os.sched_setaffinity(0, cpus)
+    several = cell.device is None and len(cpus) > 1
+    if cell.device:
+        import torch
+
+        from paper_seeds import keep_constant
+        from zskl.selection import tuning
+
+        torch.set_float32_matmul_precision("high")
+        tuning.calibrate = keep_constant  # without temperatures, which take two fits in three and no table shows
+    began = time.monotonic()
+    data = datasets.load("CUB", chosen.root, cell.features, signatures=cell.signatures)
+    if cell.method == BY_BLOCKS:
+        import softmax_blocks
+
+        append(chosen.out, {**asdict(cell), "seconds": None, "found": softmax_blocks.measure(data, cell.device)})
         return
-    command = [sys.executable, "-m", "zskl", "run", "CUB", "--features", features, "--signatures", signatures]
-    command += [part for root in roots for part in ("--root", root)]
-    command += ["--method", method, "--tune", "--calibrate", "--workers", "1", "--out", str(place)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = subprocess.run(
-        command, env={**os.environ, **dict.fromkeys(THREADS, "1")}, text=True, capture_output=True, check=False
+    unit = Unit(cell.method, 0, device=cell.device, tune=True, calibrate=True)
+    record = unit.run(data, engine=Engine(workers=len(cpus)) if several else None)
+    if several:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)  # the times of processes count once they have ended
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    assert record.gzsl_calibrated is not None
+    line = {
+        **asdict(cell),
+        "zsl": record.zsl.accuracy,
+        "harmonic": record.gzsl_calibrated.harmonic,
+        "seconds": None if cell.device else round(sum(one.ru_utime + one.ru_stime for one in used), 1),
+        "wall": round(time.monotonic() - began, 1),
+        "processes": len(cpus) if several else 1,
+        "processor": machine.processor(),
+        "chosen": {by: choice.setting for by, choice in record.tune.choices.items()},
+        "finished": record.finished,
+    }
+    append(chosen.out, line)
+
+
+def append(out: Path, line: Mapping[str, Any]) -> None:
+    with out.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def show(chosen: argparse.Namespace) -> None:
+    """Keep the cells, and write table and figure into the page."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for line in read_lines([chosen.out / "cells.jsonl", *chosen.done]):
+        place = tuple(line[name] for name in PLACE)
+        if place not in found or found[place]["seconds"] is None:
+            found[place] = line
+    order = list(methods.METHODS)
+    cells = sorted(
+        (one for one in found.values() if one["method"] != BY_BLOCKS), key=lambda one: order.index(one["method"])
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if said.returncode:
-        print(f"{method} on {features}, {signatures}: {said.stderr[-500:]}", file=sys.stderr)
-        return
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    (place / "seconds.json").write_text(json.dumps({"processor": round(seconds, 1)}), encoding="utf-8")
-    print(f"{method} on {features}, {signatures}: {seconds:.0f} s of processor time", file=sys.stderr, flush=True)
-
-
-def read_cells(out: Path) -> Iterator[dict[str, Any]]:
-    for timed in sorted(out.glob("*/*/seconds.json")):
-        record = json.loads((timed.parent / "records.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-        features, _, signatures = timed.parent.parent.name.rpartition("-")
-        yield {
-            "method": record["method"],
-            "features": features,
-            "signatures": signatures,
-            "zsl": record["zsl"]["accuracy"],
-            "harmonic": record["gzsl_calibrated"]["harmonic"],
-            "seconds": json.loads(timed.read_text(encoding="utf-8"))["processor"],
-        }
+    machine.keep("more_evidence", {"data": "CUB", "cells": cells})
+    before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    shown = table([one for one in cells if one["method"] in COSTS])
+    PAGE.write_text(f"{before}{MARKS[0]}\n{shown}\n{MARKS[1]}{after}", encoding="utf-8")
+    timed = [one for one in cells if one["signatures"] == "att" and one["seconds"] is not None]
+    FIGURE.write_text(figure(timed), encoding="utf-8")
+    print(shown)
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
     """Zero-shot accuracy / calibrated H in per cent, a row for each method and class table."""
-    networks = [name for name in NETWORKS if any(one["features"] == name for one in found)]
-    lines = ["| method | description | " + " | ".join(SHORT.get(name, name) for name in networks) + " |"]
-    lines.append("|---|---|" + "---:|" * len(networks))
+    lines = ["| method | description | " + " | ".join(SHORT.get(name, name) for name in NETWORKS) + " |"]
+    lines.append("|---|---|" + "---:|" * len(NETWORKS))
     for method in dict.fromkeys(one["method"] for one in found):
         for signatures in TABLES:
             mine = {one["features"]: one for one in found if (one["method"], one["signatures"]) == (method, signatures)}
             if mine:
-                cells = [cell(mine.get(name)) for name in networks]
+                cells = [write_cell(mine.get(name)) for name in NETWORKS]
                 lines.append(f"| {method} | {WORDS[signatures]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def cell(one: dict[str, Any] | None) -> str:
-    return "–" if one is None else f"{100 * one['zsl']:.1f} / {100 * one['harmonic']:.1f} ({one['seconds']:.0f} s)"
+def write_cell(one: dict[str, Any] | None) -> str:
+    if one is None:
+        return "–"
+    seconds = "" if one["seconds"] is None else f" ({one['seconds']:.0f} s)"
+    return f"{100 * one['zsl']:.1f} / {100 * one['harmonic']:.1f}{seconds}"
 
 
 def figure(found: Sequence[dict[str, Any]]) -> str:
@@ -125,13 +285,34 @@ def figure(found: Sequence[dict[str, Any]]) -> str:
             pairs = zip(accuracies, seconds, strict=True)
             said.append(f"{method}: {', '.join(f'{accuracy:.1f} % in {time:.0f} s' for accuracy, time in pairs)}")
         ax.set_xscale("log")
-        ax.set_xlim(6, 1500)
+        ax.set_xlim(6, 3000)
         ax.minorticks_off()
         _style.set_tick_names(ax.xaxis, TICKS, [str(seconds) for seconds in TICKS])
         ax.set_title("CUB with attributes, one network or two")
         ax.set_xlabel("seconds of processor time, search included")
         ax.set_ylabel("zero-shot accuracy, %")
     return _style.to_svg(ax.figure, "Accuracy against processor time", "; ".join(said))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=["measure", "cell", "show"])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--root", type=Path, action="append", default=[], help="a folder of benchmarks; repeatable")
+    parser.add_argument("--packed", type=Path)
+    parser.add_argument("--method", action="append", default=[])
+    parser.add_argument("--features", nargs="+", default=list(NETWORKS))
+    parser.add_argument("--signatures", nargs="+", default=list(TABLES))
+    parser.add_argument("--rest", action="store_true", help="all other methods too, on one network and attributes")
+    parser.add_argument("--limit", type=float, default=float("inf"))
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--device")
+    parser.add_argument("--lanes", type=int, default=6)
+    parser.add_argument("--done", type=Path, action="append", default=[])
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    parser.add_argument("--cpus", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    {"measure": measure, "cell": run_cell, "show": show}[chosen.action](chosen)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """One call of a machine with a GPU: as many units of the paper's evaluation as fit into its time, in order of weight.
 
 Run: python benchmarks/paper_device.py pack FOLDER --root DIR …        features without loss in two thirds of their size
-     python benchmarks/paper_device.py run FOLDER OUT [--limit 370] [--lanes 7] [--cores 8] [--device cuda] [--tiny]
+     python benchmarks/paper_device.py run FOLDER OUT [--limit 370] [--lanes 3] [--cores 8] [--device cuda] [--tiny]
+     [--done DIR …]
 
 `run` unpacks the features, checks the fused kernels on the GPU in a process of its own (OUT/smoke.txt), and measures,
 on CUB, five seeds of: the paper's kernels as printed, the way from the printed algorithm to today's, latem. On cores,
 beside them: gfzsl, and further seeds of methods whose first seed is among the records. OUT/records.jsonl and
-OUT/ablation.jsonl are written as units end.
+OUT/ablation.jsonl are written as units end. What the same files in the folders of --done hold is not measured again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.io
@@ -31,7 +34,7 @@ import scipy.io
 import printed_ablation
 from paper_seeds import Task, find_problems, plan, run_tasks, take_over
 from zskl import datasets
-from zskl.experiments import run_folder
+from zskl.experiments import record, run_folder
 from zskl.experiments.record import Record
 
 FEATURES = ("resnet50", "efficientnet_lite2")
@@ -52,7 +55,7 @@ def pack(folder: Path, roots: list[Path]) -> None:
         here = folder / features / "data" / name
         here.mkdir(parents=True, exist_ok=True)
         for file in Path(root, "data", name).iterdir():
-            if file.suffix == ".txt" or file.name == "att_splits.mat":
+            if file.suffix == ".txt" or file.name.endswith("_splits.mat"):
                 (here / file.name).write_bytes(file.read_bytes())
         original = scipy.io.loadmat(Path(root, "data", name, f"{features}.mat"))
         np.save(here / "labels.npy", original["labels"])
@@ -87,7 +90,7 @@ def unpack(folder: Path, to: Path) -> None:
         labels = np.load(here / "labels.npy")
         scipy.io.savemat(there / f"{features}.mat", {"features": half.astype(kind), "labels": labels})
         for file in here.iterdir():
-            if file.suffix == ".txt" or file.name == "att_splits.mat":
+            if file.suffix == ".txt" or file.name.endswith("_splits.mat"):
                 (there / file.name).write_bytes(file.read_bytes())
 
     with ThreadPoolExecutor(2) as pool:
@@ -124,9 +127,9 @@ def make_tasks(to: Path, device: str | None, seeds: int, tiny: bool) -> list[Tas
         ]
 
     on_device += further(SEEDED_ON_GPU, device)
+    on_device += plan(problems[first], ["gaussian-ort-eq8"], seeds, device)
     # On a GPU, since all cores are taken.
-    latem = [replace(task, unit=replace(task.unit, device=device)) for task in plan(both, ["latem"], seeds, None)]
-    on_device += [*latem, *plan(problems[first], ["gaussian-ort-eq8"], seeds, device)]
+    on_device += [replace(task, unit=replace(task.unit, device=device)) for task in plan(both, ["latem"], seeds, None)]
     found = [*on_device, *plan(both, ["gfzsl"], 1, None), *further(SEEDED_ON_CORES, None)]
     return [replace(task, unit=shrink(task)) for task in found] if tiny else found
 
@@ -168,6 +171,8 @@ print("update", float((w - w0).abs().max()), float((v - v0).abs().max()), torch.
 
 def share_gpu() -> bool:
     """Let kernels of several processes run side by side, by NVIDIA's service for it, where there is one that works."""
+    if "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
+        return True
     tool = shutil.which("nvidia-cuda-mps-control")
     if tool is None:
         return False
@@ -186,6 +191,18 @@ def share_gpu() -> bool:
     return True
 
 
+def read_done(folders: list[Path]) -> dict[tuple[str, str, str, str, int], Any]:
+    """What earlier calls measured, by place; of the ablation only what was chosen."""
+    found: dict[tuple[str, str, str, str, int], Any] = {}
+    for folder in folders:
+        for one in run_folder.read_records(folder / "records.jsonl", Record.from_json):
+            found[one.dataset, one.features, one.method, "", one.seed] = one
+        for line in printed_ablation.read(folder / "ablation.jsonl"):
+            tune = record.from_json(record.Tuning, line["tune"])
+            found["CUB", line["features"], "gaussian-ort", line["step"], line["seed"]] = SimpleNamespace(tune=tune)
+    return found
+
+
 def run(folder: Path, out: Path, chosen: argparse.Namespace) -> None:
     began = time.monotonic()
     os.environ.setdefault("ZSKL_CACHE", tempfile.mkdtemp())
@@ -199,11 +216,13 @@ def run(folder: Path, out: Path, chosen: argparse.Namespace) -> None:
     if device:
         with (out / "smoke.txt").open("w") as shown:
             subprocess.Popen([sys.executable, "-c", SMOKE], stdout=shown, stderr=subprocess.STDOUT)
-    tasks = make_tasks(to, device, 2 if chosen.tiny else 5, chosen.tiny)
+    tasks, known = make_tasks(to, device, 2 if chosen.tiny else 5, chosen.tiny), read_done(chosen.done)
+    done = [(task, known[place]) for task in tasks if (place := (*task.family, task.unit.seed)) in known]
+    tasks = [task for task in tasks if (*task.family, task.unit.seed) not in known]
     print(f"{time.monotonic() - began:.1f} s: unpacked; {len(tasks)} units", file=sys.stderr)
 
-    def keep(task: Task, record: Record) -> None:
-        line = printed_ablation.line(task, record) if task.label else record.to_json()
+    def keep(task: Task, found: Record) -> None:
+        line = printed_ablation.line(task, found) if task.label else found.to_json()
         with (out / ("ablation.jsonl" if task.label else "records.jsonl")).open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(line, ensure_ascii=False) + "\n")
 
@@ -214,6 +233,7 @@ def run(folder: Path, out: Path, chosen: argparse.Namespace) -> None:
         lanes=chosen.lanes if device else 0,
         cores=chosen.cores,
         tf32=True,
+        known=done,
         temperatures=False,
     )
     print(f"{time.monotonic() - began:.1f} s in all", file=sys.stderr)
@@ -226,7 +246,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--root", type=Path, action="append", default=[])
     parser.add_argument("--limit", type=float, default=370)
-    parser.add_argument("--lanes", type=int, default=7)
+    parser.add_argument("--lanes", type=int, default=3)
+    parser.add_argument("--done", type=Path, action="append", default=[])
     parser.add_argument("--cores", type=int, default=8)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true")

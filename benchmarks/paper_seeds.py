@@ -1,7 +1,8 @@
 """Measures units of the evaluation in pieces: many processes at once on a GPU and on cores, within a time limit.
 
 Run: python benchmarks/paper_seeds.py OUT --root DIR … [--method NAME …] [--seeds 5] [--limit 400] [--lanes 5]
-[--cores 10] [--tf32] [--done FILE …]; needs the data. METHOD may be a group of `zskl paper`, such as printed.
+[--cores 10] [--tf32] [--no-temperatures] [--done FILE …]; needs the data. METHOD may be a group of `zskl paper`, such
+as printed.
 
 The first seed of a method searches its grid on the folds. The others take over its settings and constants and are only
 trained, because a search for each of them would take an hour of a GPU: their spread is that of start and batches.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import multiprocessing
 import sys
 import time
@@ -90,6 +92,8 @@ def keep_constant(model: Any, *others: Any, **options: Any) -> Any:
 
 def work(pipe: Any, tf32: bool, plain: bool, temperatures: bool) -> None:
     """Run the tasks that come through a pipe, one after the other, until None comes."""
+    logging.basicConfig(format="         %(processName)s: %(message)s")
+    logging.getLogger("zskl.selection").setLevel(logging.INFO)  # how long each search takes
     loaded: dict[tuple[str, str, str], Any] = {}
     if tf32:
         import torch
@@ -218,6 +222,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=10)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tf32", action="store_true")
+    parser.add_argument("--no-temperatures", action="store_true", help="leave out what no table shows")
     parser.add_argument("--done", type=Path, action="append", default=[])
     parser.add_argument("--like", type=Path)
     chosen = parser.parse_args()
@@ -264,6 +269,7 @@ def main() -> None:
         lanes=chosen.lanes if device else 0,
         cores=chosen.cores,
         tf32=chosen.tf32,
+        temperatures=not chosen.no_temperatures,
         known=[(task, places[place(task)]) for task in tasks if place(task) in places],
     )
 

@@ -91,7 +91,7 @@ def figure(points: dict[str, dict[str, list[list[float]]]], title: str) -> str:
     for scoring, name in PANELS:
         validation, test = ([points[method][scoring][side] for method in points] for side in (0, 1))
         parts.append((name, ValidationTestDisplay(validation, test, names=list(points), figure=name)))
-    return draw_panels(f"{title}: every setting of the default grids", parts).svg()
+    return draw_panels(f"{title}: every setting of the default grids", parts).svg
 
 
 if __name__ == "__main__":

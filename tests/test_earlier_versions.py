@@ -98,11 +98,11 @@ def test_classes_and_examples_of_a_service_are_there_again(folder, tmp_path):
     from services import client
     from zskl.serve.limits import Limits
     from zskl.serve.service import Service
-    from zskl.serve.store import open_class_file
+    from zskl.serve.store import ClassStore
 
     shutil.copy(folder / "service.classes.jsonl", tmp_path / "classes.jsonl")
     name = "class-means" if folder.name == "0.2" else "eszsl"  # the models that the services had
-    with open_class_file(tmp_path / "classes.jsonl") as kept:
+    with ClassStore(tmp_path / "classes.jsonl") as kept:
         service = client(Service(zskl.load(folder / f"{name}.zskl"), name, Limits(), kept))
         listed = {one["name"]: one["kind"] for one in service.get("/classes").json()["classes"]}
         assert listed["yak"] == "added"

@@ -16,7 +16,8 @@ import pytest
 
 import held
 from small_search import timeless
-from zskl import ZeroShotKernelClassifier, datasets, engines
+from tolerances import FIT, assert_close
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict
 from zskl.engines import Engine, each
 from zskl.experiments import run_folder, sweep
@@ -176,6 +177,18 @@ def test_records_are_equal_on_every_engine(engine, tmp_path):
     assert sorted(one["key"] for one in run_folder.read_log(tmp_path / "records.jsonl")) == sorted(
         piece.key for piece in pieces[:2]
     )
+
+
+def test_sums_of_workers_are_merged(engine):
+    digits, model = datasets.load("digits"), ClassMeansClassifier()
+    X, y = digits.samples("trainval")
+    parts = np.array_split(np.random.default_rng(0).permutation(len(y)), 4)
+    found = [one for _, one in each(held.sums_of_rows, parts, (model, X, y), engine)]
+    merged, whole = (
+        model.fit_sums(sum(found[1:], found[0]), digits.signatures),
+        ClassMeansClassifier(feature_scaling=model.feature_scaling_.name).fit(X, y, digits.signatures),
+    )
+    assert_close(merged.compatibility(X[:50]), whole.compatibility(X[:50]), FIT.single)
 
 
 def test_shards_get_the_same_predictions_on_every_engine(engine, tmp_path):

@@ -8,6 +8,7 @@ from zskl.version import __version__
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
 if TYPE_CHECKING:
     from zskl import (
+        adapters,
         baselines,
         datasets,
         engines,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from zskl.pictures import ImageClassifier
     from zskl.pipelines import ZeroShotPipeline, make_pipeline
     from zskl.protocols import Result
+    from zskl.scorer import Scorer
     from zskl.signatures.table import SignatureWarning
     from zskl.texts import TextClassifier, WeakEncoderWarning
     from zskl.training.solver import DivergenceError
@@ -53,6 +55,7 @@ else:
         "ProgressBar": "_display",
         "Record": "experiments.record",
         "Result": "protocols",
+        "Scorer": "scorer",
         "SignatureWarning": "signatures.table",
         "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
@@ -116,6 +119,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Result",
+    "Scorer",
     "SignatureWarning",
     "TextClassifier",
     "UncalibratedWarning",
@@ -124,6 +128,7 @@ __all__ = [
     "ZeroShotKernelClassifier",
     "ZeroShotPipeline",
     "__version__",
+    "adapters",
     "baselines",
     "collect",
     "compare",

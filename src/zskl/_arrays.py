@@ -9,14 +9,10 @@ import mmap
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast, overload
 
-import array_api_compat
-import array_api_compat.numpy
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import block_diag
 
 if TYPE_CHECKING:
     import torch
@@ -131,7 +127,8 @@ class Namespace(Protocol):
 
 def is_torch(array: object) -> TypeGuard[torch.Tensor]:
     """Whether `array` is a PyTorch tensor (without importing PyTorch)."""
-    return "torch" in sys.modules and array_api_compat.is_torch_array(array)
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
 
 
 def is_symbol(array: object) -> bool:
@@ -164,8 +161,13 @@ def namespace(*arrays: Array) -> Namespace:
     [1.0, 0.3679]
     """
     plain = len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows)  # called in every step: the quick way
-    found: Namespace = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
-    return found
+    found: Any = np
+    if not plain or not hasattr(np, "cumulative_sum"):  # from NumPy 2.1 on it has all of them itself
+        # Imported late, as SciPy below: together they take 0.5 s, and a scorer does without.
+        import array_api_compat.numpy
+
+        found = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
+    return cast(Namespace, found)
 
 
 def to_numpy(array: Array | float) -> NumPyArray:
@@ -308,9 +310,15 @@ def make_generator(seed: int, *stream: int) -> np.random.Generator:
 # Sparse rows
 
 
+def _scipy_sparse() -> Any:
+    from scipy import sparse
+
+    return sparse
+
+
 def is_sparse(given: Any) -> bool:
     """Whether a caller's array is sparse: SciPy's of any format, or a pandas frame whose columns all are."""
-    if sparse.issparse(given):
+    if "scipy.sparse" in sys.modules and _scipy_sparse().issparse(given):
         return True
     kinds = getattr(given, "dtypes", None) if hasattr(given, "iloc") and getattr(given, "ndim", 0) == 2 else None
     return kinds is not None and len(kinds) > 0 and all(hasattr(kind, "fill_value") for kind in kinds)
@@ -343,7 +351,7 @@ class SparseRows:
         """From SciPy's sparse arrays and matrices of any format; a single row may be 1-D."""
         if hasattr(given, "iloc"):
             given = given.sparse.to_coo()
-        values = sparse.csr_array(given.reshape(1, -1) if given.ndim == 1 else given)
+        values = _scipy_sparse().csr_array(given.reshape(1, -1) if given.ndim == 1 else given)
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
         if not values.has_canonical_format:
@@ -374,7 +382,7 @@ class SparseRows:
         """Rows by a slice, by their numbers or by a mask; of values as they were given also columns, or one value."""
         if isinstance(rows, tuple):
             found = self.values[rows]
-            return SparseRows.from_scipy(found) if sparse.issparse(found) else found
+            return SparseRows.from_scipy(found) if _scipy_sparse().issparse(found) else found
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = slice(0, 0)
@@ -430,7 +438,7 @@ class SparseRows:
 
     def _replace_values(self, data: Dense) -> Any:
         """S with other values in the same places."""
-        return sparse.csr_array((data, self.values.indices, self.values.indptr), shape=self.shape)
+        return _scipy_sparse().csr_array((data, self.values.indices, self.values.indptr), shape=self.shape)
 
     def _sum_by_row(self, data: Dense) -> Floats:
         """(n,) sums of what belongs to the stored values."""
@@ -507,17 +515,17 @@ class SparseRows:
     def sum_by_class(self, codes: NDArray[np.int64], classes: int, weights: Floats | None = None) -> Floats:
         """(C, d) the sum of the rows of each class, each times its weight, in float64."""
         places = codes, np.arange(len(self))
-        member = sparse.csr_array((_row_counts(len(self), weights), places), shape=(classes, len(self)))
+        member = _scipy_sparse().csr_array((_row_counts(len(self), weights), places), shape=(classes, len(self)))
         found: Floats = (member @ self.values.astype(np.float64)).toarray() - (member @ self.weights) @ self.subtracted
         return found
 
     def combine(self, weights: Dense) -> SparseRows:
         """Weighted sums (k, d) of rows, for weights (k, n)."""
-        factors = sparse.csr_array(weights.astype(self.dtype))
-        return SparseRows(sparse.csr_array(factors @ self.values), weights @ self.weights, self.subtracted)
+        factors = _scipy_sparse().csr_array(weights.astype(self.dtype))
+        return SparseRows(_scipy_sparse().csr_array(factors @ self.values), weights @ self.weights, self.subtracted)
 
     def take_columns(self, columns: slice) -> SparseRows:
-        return SparseRows(sparse.csr_array(self.values[:, columns]), self.weights, self.subtracted[:, columns])
+        return SparseRows(_scipy_sparse().csr_array(self.values[:, columns]), self.weights, self.subtracted[:, columns])
 
     def parts(self) -> dict[str, Dense]:
         """What a file holds of it, by the names in `PARTS`."""
@@ -543,7 +551,7 @@ class SparseRows:
         )
         if not fits:
             raise ValueError(f"sparse rows of shape {shape} whose parts do not fit together")
-        values = cls.from_scipy(sparse.csr_array((data, columns, starts), shape=shape)).values
+        values = cls.from_scipy(_scipy_sparse().csr_array((data, columns, starts), shape=shape)).values
         return cls(values, weights.astype(np.float64), subtracted.astype(np.float64))
 
 
@@ -578,17 +586,19 @@ def stack_rows(*parts: Any) -> Any:
     """Rows on top of each other: sparse if one part is; all that have something subtracted must have the same."""
     if not any(is_sparse_rows(part) for part in parts):
         return np.concatenate(parts)
-    rows = [part if is_sparse_rows(part) else SparseRows.from_scipy(sparse.csr_array(part)) for part in parts]
+    rows = [part if is_sparse_rows(part) else SparseRows.from_scipy(_scipy_sparse().csr_array(part)) for part in parts]
     rows = [part for part in rows if len(part)] or rows[:1]
     subtracted = rows[0].subtracted
     assert all(np.array_equal(part.subtracted, subtracted) for part in rows)  # fitted on the same rows
-    values = sparse.csr_array(sparse.vstack([part.values for part in rows]))
+    values = _scipy_sparse().csr_array(_scipy_sparse().vstack([part.values for part in rows]))
     return SparseRows(values, np.concatenate([part.weights for part in rows]), subtracted)
 
 
 def stack_columns(parts: Sequence[SparseRows]) -> SparseRows:
     """Sparse rows side by side."""
-    values = sparse.csr_array(sparse.hstack([part.values for part in parts]))
+    from scipy.linalg import block_diag
+
+    values = _scipy_sparse().csr_array(_scipy_sparse().hstack([part.values for part in parts]))
     subtracted = block_diag(*(part.subtracted for part in parts))
     return SparseRows(values, np.concatenate([part.weights for part in parts], axis=1), subtracted)
 

@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import selection
 from zskl._arrays import NumPyArray, to_dense, to_numpy
 from zskl._validation import check_count, check_flag, list_values, suggest, to_plain
-from zskl.estimators import model_file
 from zskl.estimators._class_means_fit import LEAST_AGREEING
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -520,7 +519,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         zskl.load : Reads the file.
         """
         check_is_fitted(self)
-        model_file.write_model(path, *self._to_model()._pack())
+        self._to_model().save(path)
 
     def _to_model(self) -> ZeroShotClassifier:
         """The model inside, with all that makes this classifier again."""

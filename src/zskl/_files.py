@@ -168,17 +168,6 @@ def _file_in_use_error(path: Path, error: OSError) -> PermissionError:
     )
 
 
-def flush_folder(folder: Path) -> None:
-    """Make the names in a folder as lasting as the files. Windows knows no such thing, and needs none."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _read_umask() -> int:
     """The permissions that a new file does not get. The only way to read them is to set them."""
     mask = os.umask(0)
@@ -186,17 +175,16 @@ def _read_umask() -> int:
     return mask
 
 
-def lock_file(handle: int, shared: bool = False) -> bool:
+def lock_file(handle: int) -> bool:
     """Lock an open file until it is closed or the process ends, in any way. False if somebody else has the lock.
 
-    A `shared` lock keeps out only those who want the file for themselves; Windows has none. Some network file systems
-    have no locks. There the answer is always yes.
+    Some network file systems have no locks. There the answer is always yes.
     """
     try:
         if sys.platform == "win32":
             _lock_on_windows(handle)
         else:
-            _lock_on_posix(handle, shared)
+            _lock_on_posix(handle)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
@@ -210,10 +198,10 @@ def wait_for_lock(handle: int) -> None:
         time.sleep(PAUSE)
 
 
-def _lock_on_posix(handle: int, shared: bool) -> None:
+def _lock_on_posix(handle: int) -> None:
     import fcntl
 
-    fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _lock_on_windows(handle: int) -> None:

@@ -74,13 +74,6 @@ class Kernel(ABC):
         -------
         array
             Values of the shape of t.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from zskl.kernels import Gaussian
-        >>> Gaussian().value(np.array([0.0])).tolist()
-        [1.0]
         """
 
     @abstractmethod
@@ -98,13 +91,6 @@ class Kernel(ABC):
         -------
         array
             Slopes of the shape of t.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from zskl.kernels import Gaussian
-        >>> Gaussian().slope(np.array([0.0])).tolist()
-        [-0.5]
         """
 
     def parameters(self) -> dict[str, Any]:
@@ -114,12 +100,6 @@ class Kernel(ABC):
         -------
         dict
             From the name of each field to its value.
-
-        Examples
-        --------
-        >>> from zskl.kernels import Polynomial
-        >>> Polynomial(degree=3).parameters()
-        {'degree': 3, 'bias': 1.0}
         """
         return asdict(self)
 
@@ -173,6 +153,8 @@ class Gaussian(Kernel):
     >>> from zskl.kernels import Gaussian
     >>> Gaussian(sigma=2.0).value(np.array([0.0, 8.0])).round(4).tolist()
     [1.0, 0.3679]
+    >>> Gaussian().slope(np.array([0.0])).tolist(), Gaussian().parameters()
+    ([-0.5], {'sigma': 1.0})
     """
 
     name: ClassVar[str] = "gaussian"

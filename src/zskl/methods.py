@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from zskl._arrays import NumPyArray, check_device
 from zskl._validation import suggest
+from zskl.adapters import ADAPTERS
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.base import DefaultGrid, GridPart, ZeroShotClassifier, add_standardized
@@ -278,7 +279,7 @@ METHODS: Mapping[str, Method] = {
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, baseline.BOUNDS)
-        for name, baseline in BASELINES.items()
+        for name, baseline in (*BASELINES.items(), *ADAPTERS.items())
     },
     "eszsl-signs": Method(
         ESZSL,
@@ -448,6 +449,8 @@ def restore_model(
     """The estimator of what a model file holds; `also` are kinds that its reader knows beside these."""
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
+        if kind == "scorer":
+            raise ValueError(f"{path} is a scorer's file: read it by zskl.Scorer")
         if "model" in header and not also:  # one model inside another
             raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: use it in Python")
         known = ", ".join([*ESTIMATORS, *also])

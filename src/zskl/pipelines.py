@@ -7,6 +7,7 @@ all else as JSON. Which transformers there can be is a closed list. Nothing in a
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 import logging
 import math
@@ -25,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from zskl._arrays import NumPyArray
 from zskl.estimators import model_file
 from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 
 __all__ = ["ZeroShotPipeline", "make_pipeline"]
 
@@ -110,6 +112,19 @@ def _delegate(name: str) -> Any:
     return property(read, doc=f"`{name}` of the last step.")
 
 
+def _answer_rows(name: str, home: type = ZeroShotClassifier) -> Any:
+    """A method of the last step for rows as the first step takes them; `home` describes it. A new model is put last."""
+
+    @functools.wraps(getattr(home, name))
+    def answer(self: ZeroShotPipeline, X: Any = None, *values: Any, **options: Any) -> Any:
+        rows = None if X is None else self._transform_rows(X)
+        found = getattr(self.steps[-1][1], name)(rows, *values, **options)
+        return self._with_last(found) if isinstance(found, ZeroShotClassifier) else found
+
+    answer.__doc__ = (answer.__doc__ or "").replace(f"{home.__name__}\n", "ZeroShotPipeline\n")
+    return available_if(_last_has(name))(answer)
+
+
 class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
     """A pipeline of scikit-learn that ends in an estimator of zskl.
 
@@ -152,6 +167,11 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
     >>> taught = model.add_examples(["an owl hoots", "the owl hoots by night"], ["owl", "owl"])
     >>> str(taught.predict(["who hoots"])[0])
     'owl'
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "texts.zskl")
+    >>> model.save(path)
+    >>> [name for name, _ in zskl.load(path).steps]
+    ['words', 'means']
     """
 
     candidates_ = _delegate("candidates_")
@@ -189,15 +209,6 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         -------
         self
             The fitted pipeline.
-
-        Examples
-        --------
-        >>> import zskl
-        >>> from sklearn.preprocessing import StandardScaler
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = zskl.make_pipeline(StandardScaler(), zskl.ClassMeansClassifier())
-        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         name, last = self.steps[-1]
         if not isinstance(last, ZeroShotClassifier):
@@ -225,190 +236,15 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         new.steps = [*self.steps[:-1], (self.steps[-1][0], model)]
         return new
 
-    @available_if(_last_has("compatibility"))  # type: ignore[untyped-decorator]
-    def compatibility(self, X: Any, signatures: Any = None, candidates: Any = None) -> Any:
-        """Score each row against each candidate class, without calibration.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows, as the first step takes them.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-
-        Returns
-        -------
-        array of shape (n_samples, n_candidates)
-            Scores, larger is better.
-        """
-        return self.steps[-1][1].compatibility(self._transform_rows(X), signatures, candidates)
-
-    @available_if(_last_has("top_k"))  # type: ignore[untyped-decorator]
-    def top_k(self, X: Any, k: int = 5, **options: Any) -> Any:
-        """Name the k best candidate classes of each row, best first.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows, as the first step takes them.
-        k : int, default=5
-            How many classes to name.
-        **options : dict
-            Further arguments of the last step's `top_k`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, k), or a pair of such arrays
-            Class names; with `return_scores` also their scores.
-        """
-        return self.steps[-1][1].top_k(self._transform_rows(X), k, **options)
-
-    @available_if(_last_has("predict_set"))  # type: ignore[untyped-decorator]
-    def predict_set(self, X: Any, coverage: float = 0.9, **options: Any) -> list[tuple[Any, ...]]:
-        """Name the classes among which the true one is, with a frequency that you ask for.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows, as the first step takes them.
-        coverage : float, default=0.9
-            How often the set holds the true class.
-        **options : dict
-            `signatures` and `candidates`, as for `predict_set` of the model.
-
-        Returns
-        -------
-        list of tuple
-            For each row the names of classes, best first.
-        """
-        found: list[tuple[Any, ...]] = self.steps[-1][1].predict_set(self._transform_rows(X), coverage, **options)
-        return found
-
-    @available_if(_last_has("explain"))  # type: ignore[untyped-decorator]
-    def explain(self, X: Any, top: int = 5, **options: Any) -> Any:
-        """Say what speaks for the class of each row and against another class, and how much.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows, as the first step takes them.
-        top : int, default=5
-            How many reasons an explanation shows.
-        **options : dict
-            Further arguments of the last step's `explain`, such as `label` and `against`.
-
-        Returns
-        -------
-        list of Explanation
-            One for each row.
-        """
-        return self.steps[-1][1].explain(self._transform_rows(X), top, **options)
-
-    @available_if(_last_has("label_next"))  # type: ignore[untyped-decorator]
-    def label_next(self, X: Any, n: int = 10, **options: Any) -> Any:
-        """Name the unlabelled rows whose labels would help the model most.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows whose classes nobody knows, as the first step takes them.
-        n : int, default=10
-            How many rows to name.
-        **options : dict
-            Further arguments of the last step's `label_next`, such as `strategy`.
-
-        Returns
-        -------
-        ndarray of shape (n,), or a pair of such arrays
-            Numbers of rows in X, in the order in which to ask.
-        """
-        return self.steps[-1][1].label_next(self._transform_rows(X), n, **options)
-
-    @available_if(_last_has("nearest_classes"))  # type: ignore[untyped-decorator]
-    def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Any = None) -> pd.DataFrame:
-        """List the classes that are described most alike.
-
-        Parameters
-        ----------
-        top : int, default=5
-            How many classes to list for each one.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to compare; None takes all of them.
-
-        Returns
-        -------
-        DataFrame
-            Columns class, nearest and similarity, most similar first.
-        """
-        found: pd.DataFrame = self.steps[-1][1].nearest_classes(top, signatures, candidates)
-        return found
-
-    @available_if(_last_has("add_examples"))  # type: ignore[untyped-decorator]
-    def add_examples(self, X: Any, y: Any, signatures: Any = None, **options: Any) -> Self:
-        """Give a new pipeline whose model has also learned from labelled rows. This one stays as it is.
-
-        The transformers do not learn from them.
-
-        Parameters
-        ----------
-        X : iterable
-            The examples, as the first step takes them.
-        y : array-like of shape (n,)
-            Their classes, which may be new.
-        signatures : DataFrame, mapping or array-like, default=None
-            Descriptions of new classes, as for `fit`.
-        **options : dict
-            Further arguments of the last step's `add_examples`, such as `wrong`.
-
-        Returns
-        -------
-        ZeroShotPipeline
-            The new pipeline.
-        """
-        return self._with_last(self.steps[-1][1].add_examples(self._transform_rows(X), y, signatures, **options))
-
-    @available_if(_last_has("remove_examples"))  # type: ignore[untyped-decorator]
-    def remove_examples(self, X: Any = None, y: Any = None) -> Self:
-        """Give a new pipeline whose model is without some of the examples. This one stays as it is.
-
-        Parameters
-        ----------
-        X : iterable, default=None
-            The examples to remove, as they were added. None removes all examples of the classes in y.
-        y : array-like, default=None
-            The class of each row in X, or, without X, the classes. None and no X removes all examples.
-
-        Returns
-        -------
-        ZeroShotPipeline
-            The new pipeline.
-        """
-        rows = None if X is None else self._transform_rows(X)
-        return self._with_last(self.steps[-1][1].remove_examples(rows, y))
-
-    @available_if(_last_has("adapt"))  # type: ignore[untyped-decorator]
-    def adapt(self, X: Any, candidates: Any = None, **options: Any) -> Self:
-        """Give a new pipeline whose model has also learned from unlabelled rows. This one stays as it is.
-
-        Parameters
-        ----------
-        X : iterable
-            Rows whose classes nobody knows, as the first step takes them.
-        candidates : {"unseen", "all"}, list of class names or None, default=None
-            The classes that the rows may be of.
-        **options : dict
-            Further arguments of the last step's `adapt`, such as `force`.
-
-        Returns
-        -------
-        ZeroShotPipeline
-            The new pipeline.
-        """
-        return self._with_last(self.steps[-1][1].adapt(self._transform_rows(X), candidates, **options))
+    compatibility = _answer_rows("compatibility")
+    predict_set = _answer_rows("predict_set")
+    top_k = _answer_rows("top_k")
+    explain = _answer_rows("explain")
+    label_next = _answer_rows("label_next")
+    add_examples = _answer_rows("add_examples", ClassMeansClassifier)
+    remove_examples = _answer_rows("remove_examples", ClassMeansClassifier)
+    adapt = _answer_rows("adapt", ClassMeansClassifier)
+    nearest_classes = _delegate("nearest_classes")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted pipeline to one file, whole or not at all.
@@ -424,17 +260,6 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         See Also
         --------
         zskl.load : Reads the file.
-
-        Examples
-        --------
-        >>> import os, tempfile, zskl
-        >>> from sklearn.preprocessing import StandardScaler
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = zskl.make_pipeline(StandardScaler(), zskl.ClassMeansClassifier())
-        >>> path = os.path.join(tempfile.mkdtemp(), "insects.zskl")
-        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).save(path)
-        >>> [name for name, _ in zskl.load(path).steps]
-        ['standardscaler', 'classmeansclassifier']
         """
         check_is_fitted(self)
         (name, last), steps = self.steps[-1], self.steps[:-1]

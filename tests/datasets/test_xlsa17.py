@@ -20,6 +20,7 @@ from zskl import datasets
 from zskl.cli import app
 from zskl.cli._datasets import pick_dataset_features
 from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
+from zskl.datasets.tables.source import TextFile
 from zskl.experiments import run_folder
 from zskl.experiments.sweep import DatasetSource
 
@@ -1016,6 +1017,20 @@ def test_named_split_files_hold_other_class_tables(two_networks):
         ValueError, match=r"signatures names 'words'.*expected 'att', 'original_att', 'sent', FILE\.mat"
     ):
         xlsa17.load("CUB", two_networks, "res101", "words")
+
+
+def test_class_tables_are_looked_for_in_all_roots(two_networks):
+    """Whatever the order of the roots."""
+    expected = xlsa17.load("CUB", two_networks, "res101", "att+sent").signatures
+    found = xlsa17.load("CUB", two_networks[::-1], "res101", "att+sent").signatures
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_a_table_of_signatures_with_decimal_commas(package):
+    path = package / "table.csv"
+    path.write_text("class;legs\n" + "".join(f"{name};{k},5\n" for k, name in enumerate(CLASSES)))
+    found = xlsa17.load("CUB", package, signatures=TextFile(str(path), decimal=",")).signatures
+    assert found["legs"].tolist() == [k + 0.5 for k in range(len(CLASSES))]
 
 
 def test_equal_columns_of_two_tables_are_told_apart(two_networks):

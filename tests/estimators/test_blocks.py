@@ -9,6 +9,7 @@ from sklearn.base import clone
 import zskl
 from tolerances import SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, selection
+from zskl._arrays import to_numpy
 from zskl.estimators._blocks import Blocks, read_blocks
 
 WIDTHS = {"eye": 5, "ear": 3}
@@ -260,6 +261,24 @@ def test_learning_from_examples_and_unlabelled_rows(problem):
     assert np.abs(adapted.compatibility(new) - model.compatibility(new)).max() > 0.01
     restored = taught.remove_examples()
     np.testing.assert_array_equal(restored.compatibility(new), model.compatibility(new))
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_tensors_give_what_arrays_give(problem, device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA GPU here")
+    X, y, table, new, labels = problem
+    found = []
+    for convert in (np.asarray, lambda rows: torch.as_tensor(rows, device=device)):
+        rows, ask = convert(X.astype(np.float32)), convert(new.astype(np.float32))
+        model = make(crowding=0.15, signature_blocks=TABLES).fit(rows, y, table)
+        taught = model.add_examples(ask[::2], labels[::2])
+        models = [model, taught, taught.adapt(ask, force=True)]
+        found.append([to_numpy(one.compatibility(ask)) for one in models])
+        found[-1].append(np.array([list(one.blocks.values()) for one in model.explain(ask[:5])]))
+    for ours, expected in zip(*found, strict=True):
+        assert_close(ours, expected, HALF)
 
 
 def test_another_shrinkage_is_another_fit(problem):

@@ -15,7 +15,6 @@ from tolerances import SOLUTION, SUMS, assert_close
 from toy import make_toy
 from zskl import ClassMeansClassifier, Committee, datasets, selection
 from zskl._arrays import SparseRows
-from zskl.engines import Engine, each
 from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.estimators._class_means_fit import hash_rows
 from zskl.signatures import table as tables
@@ -166,17 +165,11 @@ def test_partial_fit_continues_a_fit(data):
     assert_same(ClassMeansClassifier().fit(X[:50], y[:50], table).partial_fit(X[50:], y[50:]), whole, X)
 
 
-def sums_of(model, rows):
-    return model[0].sums(model[1][rows], model[2][rows])
-
-
-@pytest.mark.parametrize("engine", [None, pytest.param("dask", marks=pytest.mark.xdist_group("dask"))])
-def test_sums_of_workers_are_merged(data, engine):
-    if engine == "dask":
-        pytest.importorskip("distributed", reason="the extra dask is not installed")
+def test_sums_of_pieces_are_merged(data):
+    """tests/test_engines.py has those of workers."""
     X, y, table = data
     model, parts = ClassMeansClassifier(), np.array_split(np.random.default_rng(0).permutation(len(y)), 4)
-    found = [one for _, one in each(sums_of, parts, (model, X, y), engine and Engine(engine, workers=2))]
+    found = [model.sums(X[rows], y[rows]) for rows in parts]
     assert_same(model.fit_sums(sum(found[1:], found[0]), table), ClassMeansClassifier().fit(X, y, table), X)
 
 

@@ -107,31 +107,6 @@ def test_keys_do_not_depend_on_order_and_do_on_values():
     assert run_folder.unit_key({"a": 1}) != run_folder.unit_key({"a": 2})
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows replaces no open file")
-def test_a_file_that_somebody_puts_there_meanwhile_is_not_replaced(tmp_path, monkeypatch):
-    """Lines are written again because the file was removed; before they have its name, another file has it."""
-    with run_folder.open_log(tmp_path) as folder:
-        folder.append({"key": "a"})
-        folder.path.unlink()
-        sync = os.fsync
-
-        def late(handle):
-            folder.path.write_text("a file of somebody else")
-            sync(handle)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", late)
-            with pytest.raises(run_folder.LogBusyError, match="another program has replaced"):
-                folder.rewrite([{"key": "a"}])
-        assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [
-            (folder.path.name, "a file of somebody else")
-        ]
-        folder.path.unlink()
-        folder.rewrite([{"key": "a"}])
-        folder.append({"key": "b"})
-        assert [line["key"] for line in run_folder.read_log(folder.path)] == ["a", "b"]
-
-
 # Run folder
 # Run folders: typed records, those of zskl 0.1 too, and a sentence about every line that is not one.
 

@@ -96,5 +96,5 @@ def test_panels_share_one_figure(count, size):
     assert wide == pytest.approx(size[0] * _style.WIDTH)
     assert high > size[1] * 100
     assert ("panel 0: Cosines" in made.description) == (count > 1)
-    assert made.svg().startswith("<svg")
+    assert made.svg.startswith("<svg")
     assert made.png().startswith(b"\x89PNG")

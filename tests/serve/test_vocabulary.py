@@ -9,11 +9,12 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import services
 from services import refusal
 from zskl import ClassMeansClassifier, datasets
-from zskl.serve import store, vocabulary
+from zskl.serve import vocabulary
 from zskl.serve.classes import name_classes_by_text
 from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
+from zskl.serve.store import ClassStore
 from zskl.serve.vocabulary import Phrases, Vocabulary, WordMeanings, _split_attribute_name
 from zskl.signatures import sentences
 from zskl.signatures.sentences import sentence_vectors
@@ -189,7 +190,7 @@ def service_of(data, model, kept=None):
 
 def test_class_described_by_a_sentence_is_kept(sentence_data, tmp_path):
     data, model = sentence_data
-    with store.open_class_file(tmp_path / "kept.jsonl") as kept:
+    with ClassStore(tmp_path / "kept.jsonl") as kept:
         client = services.client(service_of(data, model, kept))
         about = client.get("/model").json()["sentences"]
         assert about == {"encoder": "counts 1", "missing": None, "example": "a bird: it hunts at night"}
@@ -207,7 +208,7 @@ def test_class_described_by_a_sentence_is_kept(sentence_data, tmp_path):
         assert scores == sorted(scores, reverse=True)
         assert "send one of them" in refusal(client.post("/rank", json={**body, "attributes": {"w0": 1.0}}), 422)
         assert "attributes is missing" in refusal(client.post("/classes", json={"name": "nothing"}), 422)
-    with store.open_class_file(tmp_path / "kept.jsonl") as kept:
+    with ClassStore(tmp_path / "kept.jsonl") as kept:
         assert services.client(service_of(data, model, kept)).get("/classes/gull").json() == found
 
 

@@ -101,5 +101,10 @@ def threads(shared, task):
     return max(pool["num_threads"] for pool in threadpool_info())
 
 
+def sums_of_rows(shared, rows):
+    model, X, y = shared
+    return model.sums(X[rows], y[rows])
+
+
 def size_of_task(shared, task):
     return type(shared[0]).__name__, float(shared[0].sum())

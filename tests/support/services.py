@@ -31,7 +31,7 @@ from zskl.serve.classes import name_classes_by_text
 from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
-from zskl.serve.store import SharedClassFile
+from zskl.serve.store import ClassStore
 
 # Described ------------------------------------------------------------------------------------------------------------
 # Which statuses the OpenAPI description lists for a request.
@@ -326,15 +326,15 @@ def values(X):
 
 
 # Sharing --------------------------------------------------------------------------------------------------------------
-# A worker of a service in this process, beside others that share its file of classes.
+# A worker of a service in this process, beside others that share its database.
 
 
 class Worker:
-    """A service of the shared file, and a client of it."""
+    """A service with a database, as a process of its own would have it, and a client of it."""
 
-    def __init__(self, model, kept):
-        file = SharedClassFile(kept.path, kept.shared, os.dup(kept._log.handle))  # a process of its own has a copy
-        self.service = Service(model, "m", Limits(), file)
+    def __init__(self, model, path):
+        self.service = Service(model, "m", Limits(), ClassStore(path))
+        self.store = self.service.classes.store
 
     @cached_property
     def client(self):

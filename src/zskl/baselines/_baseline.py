@@ -64,8 +64,9 @@ def baseline(cls: C) -> C:
     signature = inspect.signature(cls.__init__)
     found = dict(signature.parameters)
     # A dataclass puts inherited fields first; readers look for the settings of the method itself.
-    own = [name for name in ("self", *cls.__annotations__, *found) if name not in SETTINGS]
-    order = sorted(found, key=lambda name: (found[name].kind, [*own, *SETTINGS].index(name)))
+    known = {**cls.FURTHER_SETTINGS, **SETTINGS}
+    own = [name for name in ("self", *cls.__annotations__, *found) if name not in known]
+    order = sorted(found, key=lambda name: (found[name].kind, [*own, *known].index(name)))
     parameters = [found[name] for name in order]
     cls.__init__.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     cls.__doc__ = _complete_docstring(cls, order)
@@ -74,7 +75,8 @@ def baseline(cls: C) -> C:
 
 def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
     sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
-    shared = {name: SETTINGS[name] for name in settings if name in SETTINGS}
+    known = {**SETTINGS, **cls.FURTHER_SETTINGS}
+    shared = {name: known[name] for name in settings if name in known}
     for place, (title, entries) in enumerate((("Parameters", shared), ("Attributes", LEARNED)), start=1):
         if not sections[place:] or not sections[place].startswith(f"{title}\n"):
             sections.insert(place, f"{title}\n{'-' * len(title)}")
@@ -90,7 +92,7 @@ def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
                 entry = f"\n{name} : {kind}\n    {said}"
             sections[place] = sections[place].replace(entry, "") + entry
     if "EXAMPLE" in vars(cls):
-        sections.append(EXAMPLE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
+        sections.append(cls.TEMPLATE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
     return "\n\n".join(sections)
 
 
@@ -99,7 +101,9 @@ class Baseline(ZeroShotClassifier):
     """A published method to compare with. A subclass lists its settings as fields, and is decorated with `baseline`."""
 
     EXAMPLE: ClassVar[str]  # settings of the model in the example that its docstring gets
+    TEMPLATE: ClassVar[str] = EXAMPLE
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}  # to which selection extends numbers of `GRID`
+    FURTHER_SETTINGS: ClassVar[Mapping[str, tuple[str, str]]] = {}  # as `SETTINGS`, of a family of methods
     CHECKS: ClassVar[Mapping[str, Callable[[str, Any], object]]] = {}  # of learned values that are no arrays
     _: KW_ONLY
     feature_scaling: str = "center-l2"

@@ -344,8 +344,12 @@ def serve(
     classes: Annotated[
         Path | None,
         _options.more(
-            metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
+            metavar="FILE", help="The database that keeps added classes. Default: MODEL.classes.db; --demo keeps none."
         ),
+    ] = None,
+    export_classes: Annotated[
+        Path | None,
+        _options.more(metavar="FILE", help="Write the added classes and examples as JSON lines, in place of serving."),
     ] = None,
     workers: Annotated[
         int,
@@ -373,6 +377,14 @@ def serve(
         from zskl.serve import server
     except ImportError as error:
         raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
+    if export_classes is not None:
+        from zskl.serve import store
+
+        kept = classes if model is None else classes or store.beside_model(model)
+        if kept is None:
+            raise ValueError("--export-classes was given without a model or --classes: name one of them")
+        note(f"wrote {export_classes}: {store.export_classes(kept, export_classes)} lines")
+        return
     if demo == (model is not None):
         raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
     if demo and any(given is not None for given in (data, images, device, root, features, signatures)):

@@ -112,6 +112,9 @@ class Dataset:
     Dataset('animals', 4 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     >>> data.unseen_classes.tolist()
     ['ant']
+    >>> X, y = data.samples("trainval")
+    >>> X.shape, y.tolist()
+    ((2, 1), ['owl', 'cat'])
     """
 
     name: str
@@ -290,13 +293,6 @@ class Dataset:
             The features of these rows; a data frame if the columns have names.
         y : array of shape (rows,)
             Their classes.
-
-        Examples
-        --------
-        >>> from zskl import datasets
-        >>> X, y = datasets.load("digits").samples("trainval")
-        >>> X.shape, y.shape
-        ((1002, 64), (1002,))
         """
         if part not in self.parts:
             near, known = suggest(part, self.parts), list_values(self.parts)

@@ -477,14 +477,14 @@ def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
 
 
 def read_class_tables(
-    splits: Splits, choice: str | os.PathLike[str] = "att"
+    splits: Splits, choice: str | os.PathLike[str] = "att", others: Sequence[Path] = ()
 ) -> tuple[pd.DataFrame, dict[str, int] | None]:
     """(C, p) by class, and how many columns each table has where `choice` names several, such as "att+sent"."""
     text = os.fspath(choice)
     if BESIDE not in text or Path(text).is_file():
-        return read_class_table(splits, text), None
+        return read_class_table(splits, choice, others), None
     names = _split_names("signatures", text)
-    found = {name: read_class_table(splits, name) for name in names}
+    found = {name: read_class_table(splits, name, others) for name in names}
     several = [name for name, table in found.items() if table.index.has_duplicates]
     if several:
         raise ValueError(
@@ -497,10 +497,10 @@ def read_class_tables(
     return pd.concat(list(found.values()), axis=1), {name: table.shape[1] for name, table in found.items()}
 
 
-def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
+def read_class_table(splits: Splits, choice: str | os.PathLike[str], others: Sequence[Path] = ()) -> pd.DataFrame:
     """(C, p) by class. `choice` is "att", "original_att", NAME of NAME_splits.mat, FILE.mat, FILE.mat:VARIABLE or .csv.
 
-    Of a file without a VARIABLE it is att.
+    Of a file without a VARIABLE it is att. NAME_splits.mat may lie in one of the `others`, folders of the same rows.
     """
     text = os.fspath(choice)
     written = (choice.encoding, choice.decimal) if isinstance(choice, TextFile) else ()
@@ -509,13 +509,12 @@ def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> 
         if values is None:
             raise ValueError(f"{splits.source} has no original_att; use signatures='att'")
         return _class_frame(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
-    named = splits.source.parent / f"{text}_splits.mat"
-    if re.fullmatch(r"\w+", text) and named.is_file():
-        table = _read_mat_table(splits, named, "att")
+    tables = {file.name: file for one in (*others[::-1], splits.source.parent) for file in one.glob("*_splits.mat")}
+    if re.fullmatch(r"\w+", text) and f"{text}_splits.mat" in tables:
+        table = _read_mat_table(splits, tables[f"{text}_splits.mat"], "att")
         return table.set_axis([f"{text} {k}" for k in range(1, table.shape[1] + 1)], axis=1)
     file, _, field = text.rpartition(":") if re.search(r"\.mat:\w+$", text, re.IGNORECASE) else (text, "", "att")
-    others = [file.name.removesuffix("_splits.mat") for file in sorted(splits.source.parent.glob("*_splits.mat"))]
-    known = list(dict.fromkeys(["att", "original_att", *others]))
+    known = list(dict.fromkeys(["att", "original_att", *(name.removesuffix("_splits.mat") for name in sorted(tables))]))
     expected = f"expected {list_values(known)}, FILE.mat, FILE.mat:VARIABLE or FILE.csv"
     given, beside = Path(file).expanduser(), splits.source.parent
     path = next((path for path in (given, beside / given) if path.is_file()), None)
@@ -850,7 +849,7 @@ def read_folder(
     files = choose_feature_files([folder, *others], features)
     check_fetched(folder / SPLITS)
     splits = read_splits(folder / SPLITS)
-    table, tables_beside = read_class_tables(splits, signatures if signatures is not None else "att")
+    table, tables_beside = read_class_tables(splits, signatures if signatures is not None else "att", others)
     found = read_feature_files(files)
     check_labels_match(splits, found)
     if name in ("CUB", "AWA1", "AWA2"):

@@ -36,6 +36,10 @@ class Blocks:
     def single(cls, width: int) -> Blocks:
         return cls(("features",), (width,))
 
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Blocks:
+        return cls(tuple(map(str, stored["names"])), tuple(stored["ends"]), tuple(map(float, stored["weights"])))
+
     def __len__(self) -> int:
         return len(self.ends)
 
@@ -76,6 +80,15 @@ class Blocks:
             unit = scale_to_unit_length(part)
             parts.append(unit.scale_rows(np.full(len(unit), share)) if is_sparse_rows(unit) else unit * share)
         return self.join(parts)
+
+    def whiten(self, centred: Any, whitening: Any) -> Any:
+        """x̃ of centred rows (n, d), by a matrix (d, w) that holds one of each block, or (d, 1) if it is diagonal."""
+        if whitening.shape[1] == 1:
+            return centred * whitening[:, 0]
+        if len(self) == 1:
+            return centred @ whitening
+        pairs = zip(self.split(centred), self.columns, strict=True)
+        return self.join([part @ whitening[at, : at.stop - at.start] for part, at in pairs])
 
     def block_lengths(self, rows: NumPyArray) -> Floats:
         """(n, b) of the blocks of rows (n, d)."""

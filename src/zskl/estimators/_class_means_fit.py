@@ -410,17 +410,6 @@ def check_range(sums: Sums) -> None:
         )
 
 
-def whiten(centred: Array, whitening: Array, blocks: Blocks) -> Array:
-    """x̃ of centred rows (n, d), by a matrix (d, w) that holds one of each block, or (d, 1) if it is diagonal."""
-    if whitening.shape[1] == 1:
-        return centred * whitening[:, 0]
-    if len(blocks) == 1:
-        return centred @ whitening
-    pairs = zip(blocks.split(centred), blocks.columns, strict=True)
-    found: Array = blocks.join([part @ whitening[at, : at.stop - at.start] for part, at in pairs])
-    return found
-
-
 def whitened_lengths(rotated: Array, weights: Array) -> Array:
     """(n,) ‖x̃‖ of rotated rows (n, d), a block at a time; 1 for a row of zeros."""
     xp = namespace(rotated)

@@ -26,6 +26,7 @@ from zskl.estimators.explanation import (
     read_only,
 )
 from zskl.estimators.kernel_classifier import member_batches
+from zskl.estimators.model_file import REST, VECTORS
 from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics import Sides, best_scores
 from zskl.scaling import Scaling
@@ -33,6 +34,8 @@ from zskl.scaling import Scaling
 if TYPE_CHECKING:
     from zskl.estimators.class_means import ClassMeansClassifier
     from zskl.signatures.table import SignatureTable
+
+KEPT_VALUES = 1 << 24  # of class vectors that a model file holds: twice 64 MB
 
 
 @dataclass(frozen=True)
@@ -199,13 +202,26 @@ class DirectionMap(SearchMap):
         Seen classes are told by their names. If `calibrated`, `calibration_` is subtracted from them.
         """
         table = choose_candidates(self.model, signatures, candidates)
-        question = self.model._question(np.empty((0, self.model.n_features_in_)), table)
-        directions = to_numpy(self.model._directions(question))
-        crowded = self.model._crowding_of(directions)
-        constant = np.zeros(len(directions)) if crowded is None else -to_numpy(crowded)
+        found = compute_class_vectors(self.model, table, "float64")
         if calibrated:
-            constant = constant - self.model.calibration_ * self.model._evidence(question).seen
-        return np.concatenate([directions, constant[:, None]], axis=1).astype(dtype)
+            found[:, -1] -= self.model.calibration_ * np.isin(table.labels, self.model.seen_classes_)
+        return found.astype(dtype)
+
+
+def compute_class_vectors(model: ClassMeansClassifier, table: SignatureTable, dtype: str) -> NumPyArray:
+    """[u, −a·r] (rows, d + 1), as scores of rows of this type use them."""
+    question = model._question(np.empty((0, model.n_features_in_), dtype), table)
+    directions = to_numpy(model._directions(question))
+    crowded = model._crowding_of(directions)
+    constant = np.zeros(len(directions), dtype) if crowded is None else -to_numpy(crowded)
+    return np.concatenate([directions, constant[:, None]], axis=1)
+
+
+def pack_class_vectors(model: ClassMeansClassifier, table: SignatureTable) -> dict[str, NumPyArray]:
+    """Those of rows in float32, bit for bit, and what those of float64 add to them."""
+    vectors = compute_class_vectors(model, table, "float32")
+    rest = compute_class_vectors(model, table, "float64") - vectors
+    return {VECTORS: vectors, REST: rest.astype(np.float32)}
 
 
 # Classes that come as signatures without names, as in an ONNX graph: a row that equals the signature of a seen class,
@@ -485,7 +501,7 @@ class ExplainedScores:
         """s·S_ρ^(−1/2) of rows (n, d): what the prior makes of y°; or the product `back`, to slopes by y°."""
         model, whitening = self._model, self._model.whitening_.astype(np.float64)
         if not back or whitening.shape[1] == 1:
-            return model.slope_ * np.asarray(to_dense(fitting.whiten(rows, whitening, self._blocks)), np.float64)
+            return model.slope_ * np.asarray(to_dense(self._blocks.whiten(rows, whitening)), np.float64)
         pairs = zip(self._blocks.split(rows), self._blocks.columns, strict=True)
         parts = [part @ whitening[at, : at.stop - at.start].T for part, at in pairs]
         return np.asarray(model.slope_ * self._blocks.join(parts))

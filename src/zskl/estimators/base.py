@@ -127,9 +127,28 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from zskl import ZeroShotClassifier, baselines
-    >>> issubclass(baselines.ESZSL, ZeroShotClassifier)
-    True
+    >>> import os, tempfile, zskl
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = zskl.ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+    >>> model.predict([[0, 1], [1, 1]], candidates=["ant", "bee"]).tolist()
+    ['ant', 'bee']
+    >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
+    ['owl']
+    >>> model.compatibility([[1, 0]]).shape, model.top_k([[0, 1]], k=2).shape, model.attribute_space([[1, 0]]).shape
+    ((1, 3), (1, 2), (1, 2))
+    >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
+    [(2, 3), (1, 3)]
+    >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
+    (2, 1)
+    >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
+    >>> explanation.label, explanation.against, explanation.top[0][0]
+    ('bee', 'ant', 'attribute 1')
+    >>> model.nearest_classes(top=1)["nearest"].tolist()
+    ['emu', 'emu', 'bee']
+    >>> path = os.path.join(tempfile.mkdtemp(), "insects.zskl")
+    >>> model.save(path)
+    >>> zskl.load(path).candidates_.tolist()
+    ['ant', 'bee', 'emu']
     """
 
     kind: ClassVar[str]  # what a model file calls this estimator
@@ -405,14 +424,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_candidates)
             Scores, larger is better, in the library and on the device of X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.compatibility([[1, 0]]).shape
-        (1, 3)
         """
         scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
@@ -439,14 +450,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         iterator of (slice, array)
             Rows, in order, and their scores as `compatibility` gives them.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
-        [(2, 3), (1, 3)]
         """
         scorer, X = self._open_scorer(X, signatures, candidates)
         return scorer.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
@@ -490,16 +493,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
             Class names; with the last four options their type is object.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict([[0, 1], [1, 1]], candidates=["ant", "bee"]).tolist()
-        ['ant', 'bee']
-        >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
-        ['owl']
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         reject, least = read_old_reject(self, reject, min_probability)
@@ -601,14 +594,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples, k), or a pair of such arrays
             Class names; with `return_scores` also their scores.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.top_k([[0, 1]], k=2).shape
-        (1, 2)
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         labels = scorer.labels
@@ -652,17 +637,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_candidates)
             Probabilities, which sum to 1 in each row.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> from zskl import UncalibratedWarning
-        >>> warnings.simplefilter("ignore", UncalibratedWarning)
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.seen_classes_).shape
-        ((1, 3), (1, 2))
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         temperatures = self._temperatures(scorer.seen)
@@ -688,14 +662,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Scores over `classes_`. With `signatures` or `candidates` one column for each candidate.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # ant, bee and emu
-        (2, 3)
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         scores = scorer.fill(X, lambda scores: scores)
@@ -726,14 +692,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         float
             Accuracy over rows, between 0 and 1.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
-        1.0
         """
         # It takes long to import, and only this method needs it.
         from sklearn.metrics import accuracy_score
@@ -815,15 +773,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         list of Explanation
             One for each row. Print it, or read its `contributions` and `top`.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
-        >>> explanation.label, explanation.against, explanation.top[0][0]
-        ('bee', 'ant', 'attribute 1')
         """
         return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, by, raw)
 
@@ -842,14 +791,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_attributes)
             The projections, in the library and precision and on the device of X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
-        (3, 2)
         """
         parts = get_score_parts(self, "has no attribute space")
         X = _inputs.as_sliceable(self, X, "attribute_space")
@@ -867,14 +808,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ProjectedRows
             Its `scores(signatures)` equals `compatibility(X, signatures)` without another pass over X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
-        (2, 1)
         """
         return ProjectedRows(self, X)
 
@@ -895,14 +828,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         DataFrame
             Columns class, nearest and similarity, most similar first. Similarity is the cosine of the signatures as
             the model scales them; of classes with several signatures, that of the best pair.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.nearest_classes(top=1)["nearest"].tolist()
-        ['emu', 'emu', 'bee']
         """
         top = check_count("top", top)
         check_is_fitted(self)
@@ -959,14 +884,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n,), or a pair of such arrays
             Numbers of rows in X, in the order in which to ask. With `return_scores` also what each is worth by itself:
             exp(−gap / mean gap of all rows) for "margin", the expected change for "change".
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
-        [2]
         """
         found = _candidates.pick_rows(self, X, n, strategy, signatures, candidates, diversity)
         return (found.rows, found.worth) if return_scores else found.rows
@@ -984,22 +901,17 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         See Also
         --------
         zskl.load : Reads the file.
-
-        Examples
-        --------
-        >>> import os, tempfile, zskl
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = zskl.ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> path = os.path.join(tempfile.mkdtemp(), "insects.zskl")
-        >>> model.save(path)
-        >>> zskl.load(path).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
-        model_file.write_model(path, *self._pack())
+        header, arrays = self._pack()
+        model_file.write_model(path, header, arrays | self._class_vectors())
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
         return model_file.pack_model(self)
+
+    def _class_vectors(self) -> dict[str, NumPyArray]:
+        """What a `zskl.Scorer` needs beside it, of methods that have one."""
+        return {}
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:

@@ -33,9 +33,9 @@ from zskl.decisions import take_parents
 from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
-from zskl.estimators import _inputs
+from zskl.estimators import _inputs, model_file
 from zskl.estimators._blocks import Blocks, BlockScaling, Spectrum, read_blocks, scale_to_unit_length
-from zskl.estimators._candidates import Question, best_row_scores
+from zskl.estimators._candidates import Question, best_row_scores, choose_candidates, match_label_dtype
 from zskl.estimators._class_draws import TRIAL_KEPT_ROWS, choose_in_shared_space
 from zskl.estimators._class_means_adapt import (
     AdaptationSettings,
@@ -190,6 +190,20 @@ class ClassMeansClassifier(ZeroShotClassifier):
     >>> model = ClassMeansClassifier().fit(X, y, data.signatures)
     >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
     True
+    >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
+    >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
+    True
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = ClassMeansClassifier().partial_fit([[0, 1]], ["ant"], table).partial_fit([[1, 1]], ["bee"])
+    >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
+    >>> taught.predict([[3, 0]]).tolist(), taught.remove_examples(y=["cow"]).candidates_.tolist()
+    (['cow'], ['ant', 'bee', 'emu'])
+    >>> maps = model.ranking_map()
+    >>> bool(abs(maps.samples([[1, 0]]) @ maps.classes().T - model.compatibility([[1, 0]])).max() < 1e-6)
+    True
+    >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
+    >>> ClassMeansClassifier().fit_sums(both, table).classes_.tolist()
+    ['ant', 'bee', 'emu']
     """
 
     kind: ClassVar[str] = "class-means"
@@ -334,13 +348,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The fitted estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -434,14 +441,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().partial_fit([[0, 1]], ["ant"], table)
-        >>> model.partial_fit([[1, 1]], ["bee"]).predict([[1, 1]], candidates=["ant", "bee"]).tolist()
-        ['bee']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -486,14 +485,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         Sums
             Its size depends on the number of features and classes, not on n. Hand the sum of all pieces to `fit_sums`.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> model = ClassMeansClassifier()
-        >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
-        >>> model.fit_sums(both, {"ant": [6, 0], "bee": [6, 2]}).classes_.tolist()
-        ['ant', 'bee']
         """
         self._check_parameters()
         if self.feature_scaling != scaling.AUTO:
@@ -566,14 +557,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         self
             The fitted estimator.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> model = ClassMeansClassifier()
-        >>> both = model.sums([[0, 1]], ["ant"]) + model.sums([[1, 1]], ["bee"])
-        >>> model.fit_sums(both).predict([[1, 1]]).tolist()
-        ['bee']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -724,8 +707,21 @@ class ClassMeansClassifier(ZeroShotClassifier):
     @classmethod
     def _from_json(cls, name: str, value: Any) -> Any:
         if name in ("blocks_", "tables_"):
-            return Blocks(tuple(map(str, value["names"])), tuple(value["ends"]), tuple(map(float, value["weights"])))
+            return Blocks.from_json(value)
         return super()._from_json(name, value)
+
+    def _class_vectors(self) -> dict[str, NumPyArray]:
+        small = len(self.signature_table_.labels) * int(self.n_features_in_) <= scoring.KEPT_VALUES
+        return scoring.pack_class_vectors(self, self.signature_table_) if small else {}
+
+    def _pack_for_scorer(self, signatures: Any = None) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        """What a model file holds, but for these classes, and with their vectors however many there are."""
+        check_is_fitted(self)
+        header, arrays = self._pack()
+        table = choose_candidates(self, signatures, None)
+        for name, labels in (("classes", table.classes), ("signature_labels", table.labels)):
+            header[name] = model_file.labels_to_json(match_label_dtype(self.seen_classes_, labels))
+        return header, arrays | scoring.pack_class_vectors(self, table)
 
     def _make_fit_cache(self) -> FitCache:
         seen = self.signature_table_.select(self.seen_classes_)
@@ -813,7 +809,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _whiten(self, centred: Array) -> Array:
         """x̃ of centred rows (n, d), or of centred signatures in the shared space."""
-        return fitting.whiten(centred, convert_like(self.whitening_, centred), self._blocks())
+        whitened: Array = self._blocks().whiten(centred, convert_like(self.whitening_, centred))
+        return whitened
 
     def _blocks(self) -> Blocks:
         """How the columns of rows are cut into blocks."""
@@ -1056,16 +1053,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         DirectionMap
             Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
             `classes` directions and what crowding adds.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> maps = model.ranking_map()
-        >>> scores = maps.samples([[1, 0]]) @ maps.classes().T
-        >>> bool(abs(scores - model.compatibility([[1, 0]])).max() < 1e-6)
-        True
         """
         check_is_fitted(self)
         return scoring.DirectionMap(copy.copy(self))
@@ -1108,15 +1095,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         ClassMeansClassifier
             The new model. Classes with examples are among its `classes_`, and stay unseen for calibration.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.predict([[3, 0]]).tolist(), "cow" in model.candidates_
-        (['cow'], False)
         """
         check_is_fitted(self)
         X = _inputs.check_features(self, X, dense_for=None)
@@ -1147,15 +1125,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         -------
         ClassMeansClassifier
             The new model. A class that had nothing but these examples is no longer a candidate.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
         if X is None:
@@ -1213,15 +1182,6 @@ class ClassMeansClassifier(ZeroShotClassifier):
         ------
         NoClearGain
             A ValueError: validation classes, or these rows, do not promise a gain.
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier, datasets, protocols
-        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-        >>> model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
-        >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
-        >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
-        True
         """
         check_is_fitted(self)
         X, before = _inputs.check_features(self, X, dense_for=None), self._without_adaptation()

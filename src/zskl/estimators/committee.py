@@ -100,6 +100,13 @@ class Committee(ZeroShotClassifier):
     ['bee']
     >>> model.named_members_.eszsl
     ESZSL()
+    >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
+    >>> "cow" in taught.candidates_, "cow" in model.candidates_
+    (True, False)
+    >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
+    ['ant', 'bee', 'emu']
+    >>> Committee().set_params(means__shrinkage=0.3).named_members.means
+    ClassMeansClassifier(shrinkage=0.3)
     """
 
     kind: ClassVar[str] = "committee"
@@ -146,12 +153,6 @@ class Committee(ZeroShotClassifier):
         -------
         dict
             Values by name.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> Committee().get_params()["means__shrinkage"]
-        0.7
         """
         found = dict(super().get_params(deep=False))
         for name, member in self._member_pairs() if deep else []:
@@ -173,12 +174,6 @@ class Committee(ZeroShotClassifier):
         -------
         self
             The estimator.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> Committee().set_params(means__shrinkage=0.3).named_members.means
-        ClassMeansClassifier(shrinkage=0.3)
         """
         if "members" in params:
             self.members = params.pop("members")
@@ -282,13 +277,6 @@ class Committee(ZeroShotClassifier):
         -------
         self
             The fitted estimator.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -368,15 +356,6 @@ class Committee(ZeroShotClassifier):
         -------
         Committee
             The new committee.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> "cow" in taught.candidates_, "cow" in model.candidates_
-        (True, False)
         """
         means = self._teachable_or_refuse().items()
         return self._replace_members(
@@ -397,15 +376,6 @@ class Committee(ZeroShotClassifier):
         -------
         Committee
             The new committee.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> taught = model.add_examples([[5, 0], [4, 0]], ["cow", "cow"])
-        >>> taught.remove_examples(y=["cow"]).candidates_.tolist()
-        ['ant', 'bee', 'emu']
         """
         means = self._teachable_or_refuse().items()
         return self._replace_members({k: one.remove_examples(X, y) for k, one in means})
@@ -438,15 +408,6 @@ class Committee(ZeroShotClassifier):
         ------
         NoClearGain
             A ValueError: validation classes, or these rows, do not promise a gain.
-
-        Examples
-        --------
-        >>> from zskl import Committee, datasets
-        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-        >>> model = Committee(random_state=0).fit(*data.samples("trainval"), data.signatures)
-        >>> adapted = model.adapt(data.samples("test_unseen")[0], force=True)
-        >>> adapted.adaptation_["rows"] == len(data.parts["test_unseen"])
-        True
         """
         before = self._replace_members({k: one._without_adaptation() for k, one in self._teachable_or_refuse().items()})
         means, X = before._teachable(), _inputs.check_features(self, X)

@@ -145,6 +145,10 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     >>> model = ZeroShotKernelClassifier(sigma=0.8, random_state=0)
     >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).predict([[0, 1], [1, 1]]).tolist()
     ['ant', 'bee']
+    >>> model.feature_map(n_components=8).classes().shape[1] <= 8
+    True
+    >>> model.ranking_map().samples([[1, 0]]).shape
+    (1, 3)
     """
 
     kind: ClassVar[str] = "kernel"
@@ -221,13 +225,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         ------
         DivergenceError
             If the objective leaves the finite range. The estimator stays as it was.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> model = ZeroShotKernelClassifier(random_state=0)
-        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], {"ant": [6, 0], "bee": [6, 2]}).projection_.shape
-        (2, 2)
         """
         with self._all_or_nothing():
             train_stack([self], X, y, signatures, callback, monitor, monitor_every, row_signatures)
@@ -271,15 +268,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         -------
         FeatureMap
             Its `samples` and `classes` are the two maps, its `quality` says how well they do.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> maps = model.feature_map(n_components=8)
-        >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
-        True
         """
         return search_vectors.make_feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
 
@@ -298,14 +286,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         -------
         RankingMap
             Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.ranking_map().samples([[1, 0]]).shape
-        (1, 3)
         """
         check_flag("rows", rows)
         check_is_fitted(self)

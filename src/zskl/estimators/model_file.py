@@ -21,10 +21,7 @@ from safetensors.numpy import save
 from zskl import scaling as scalings
 from zskl._arrays import PARTS, NumPyArray, SparseRows, is_sparse_rows
 from zskl._files import write_atomically
-from zskl.decisions import Decisions, Hierarchy
-from zskl.estimators._blocks import BlockScaling
-from zskl.signatures.cells import Preparation
-from zskl.signatures.table import PREPARED, SignatureTable
+from zskl.estimators._blocks import Blocks, BlockScaling
 
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
@@ -36,9 +33,13 @@ _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 ENCODED = "encoded_examples"
 MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
+VECTORS, REST = "class_vectors", "class_vectors.rest"  # what a `zskl.Scorer` needs of class means, beside the whitening
 
 
 def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+    # Here and below imported late, as a scorer, which reads the same files, does without pandas.
+    from zskl.signatures.table import PREPARED
+
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
@@ -62,9 +63,9 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
         "parameters": {name: model._to_json(name, value) for name, value in model.get_params(deep=False).items()},
         "learned": {name: model._to_json(name, getattr(model, name)) for name, s in model.LEARNED.items() if not s},
         "scaling": {name: getattr(model, f"{name}_").steps for name in SCALED},
-        "classes": _labels_to_json(model.classes_),
-        "seen_classes": _labels_to_json(model.seen_classes_),
-        "signature_labels": _labels_to_json(model.signature_table_.labels),
+        "classes": labels_to_json(model.classes_),
+        "seen_classes": labels_to_json(model.seen_classes_),
+        "signature_labels": labels_to_json(model.signature_table_.labels),
         "attribute_names": model.attribute_names_,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "n_features": int(model.n_features_in_),
@@ -97,14 +98,18 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
 
 def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Estimator:
     """Set on an unfitted estimator what `pack_model` took from the fitted one; refuse what does not fit together."""
+    from zskl.decisions import Decisions, Hierarchy
+    from zskl.signatures.cells import Preparation
+    from zskl.signatures.table import PREPARED, SignatureTable
+
     arrays = {
         **arrays,
         **{name: _read_sparse_model_array(arrays, name, shape) for name, shape in header.get("sparse", {}).items()},
     }
-    labels = _labels_from_json(header["signature_labels"])
+    labels = labels_from_json(header["signature_labels"])
     old = "seen_classes" not in header  # a file of 0.1 or 0.2
-    classes = _labels_from_json(header["candidates" if old else "classes"])
-    seen = _labels_from_json(header["classes" if old else "seen_classes"], empty=model.SEES_NONE)
+    classes = labels_from_json(header["candidates" if old else "classes"])
+    seen = labels_from_json(header["classes" if old else "seen_classes"], empty=model.SEES_NONE)
     sizes = {"d": int(header["n_features"]), "C": len(seen), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
@@ -145,21 +150,7 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
     if not fits or not ordered or not known <= set(described):
         raise ValueError("the classes are not those of the signature table, sorted")
     for name, letter in SCALED.items():
-        stored = header.get("scaling_blocks", {}).get(name)
-        if stored is None:
-            reason = str(header.get("scaling_reasons", {}).get(name, ""))  # files of 0.2 have none
-            fitted[f"{name}_"] = _read_scaling(arrays, name, 0, header["scaling"][name], reason, sizes[letter])
-            continue
-        learned = "blocks_" if letter == "d" else "tables_"
-        blocks = model._from_json(learned, header["learned"][learned])
-        widths = [part.stop - part.start for part in blocks.columns]
-        if len(widths) != len(stored) or sum(widths) != sizes[letter] or min(widths) < 1:
-            raise ValueError(f"blocks of {widths} columns for {sizes[letter]} in {len(stored)} scalings")
-        parts = [
-            _read_scaling(arrays, name, number, part["steps"], str(part["reason"]), width)
-            for number, (part, width) in enumerate(zip(stored, widths, strict=True))
-        ]
-        fitted[f"{name}_"] = BlockScaling(blocks, tuple(parts))
+        fitted[f"{name}_"] = read_scaling(header, arrays, name, sizes[letter])
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
@@ -185,6 +176,25 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
 def _scaling_prefix(name: str, number: int) -> str:
     """How the arrays of a scaling are called; the first block has the names of earlier versions."""
     return f"{name}_" if number == 0 else f"{name}_{number}_"
+
+
+def read_scaling(
+    header: Mapping[str, Any], arrays: dict[str, NumPyArray], name: str, size: int
+) -> scalings.Scaling | BlockScaling:
+    """The scaling of features or of signatures, of so many columns."""
+    stored = header.get("scaling_blocks", {}).get(name)
+    if stored is None:
+        reason = str(header.get("scaling_reasons", {}).get(name, ""))  # files of 0.2 have none
+        return _read_scaling(arrays, name, 0, header["scaling"][name], reason, size)
+    blocks = Blocks.from_json(header["learned"]["blocks_" if SCALED[name] == "d" else "tables_"])
+    widths = [part.stop - part.start for part in blocks.columns]
+    if len(widths) != len(stored) or sum(widths) != size or min(widths) < 1:
+        raise ValueError(f"blocks of {widths} columns for {size} in {len(stored)} scalings")
+    parts = [
+        _read_scaling(arrays, name, number, part["steps"], str(part["reason"]), width)
+        for number, (part, width) in enumerate(zip(stored, widths, strict=True))
+    ]
+    return BlockScaling(blocks, tuple(parts))
 
 
 def _read_scaling(
@@ -238,11 +248,11 @@ def _read_sparse_model_array(arrays: dict[str, NumPyArray], name: str, shape: An
     return SparseRows.from_parts(parts, (int(shape[0]), int(shape[1])))
 
 
-def _labels_to_json(labels: NumPyArray) -> dict[str, Any]:
+def labels_to_json(labels: NumPyArray) -> dict[str, Any]:
     return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
 
 
-def _labels_from_json(stored: dict[str, Any], empty: bool = False) -> NumPyArray:
+def labels_from_json(stored: dict[str, Any], empty: bool = False) -> NumPyArray:
     labels = np.array(stored["values"], dtype=stored["dtype"])
     if labels.ndim != 1 or (len(labels) == 0 and not empty):
         raise ValueError(f"a list of labels has shape {labels.shape}")
@@ -257,8 +267,10 @@ def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], arrays:
     write_atomically(path, save(packed, metadata={_KEY: text}))
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-    """Header and arrays; refuse a file that is truncated, not a model, or of a newer format."""
+def read_model(
+    path: str | os.PathLike[str], names: tuple[str, ...] = ("",)
+) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+    """Header, and arrays whose names begin so; refuse a file that is truncated, not a model, or of a newer format."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}: check the path, or save a model there first")
@@ -270,7 +282,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     with file:
         header = _parse_model_header(path, (file.metadata() or {}).get(_KEY))
         try:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+            wanted = [name for name in file.keys() if name.startswith(names)]  # noqa: SIM118 (not a mapping)
+            arrays = {name: file.get_tensor(name) for name in wanted}
         except (SafetensorError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} holds an array that a zskl model cannot have ({error}): {damaged}") from None
     return header, arrays

@@ -81,7 +81,7 @@ class LogFile:
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
-        self.handle, self._shared = handle, False
+        self.handle = handle
         self._torn: int | None = None  # where whole lines end, if something follows them
         _repair_last_line(path, handle)
         self.done: dict[str, dict[str, Any]] = {}
@@ -90,38 +90,6 @@ class LogFile:
     def refresh(self) -> None:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
         self.done = {str(one["key"]): one for one in read_log(self.path) if isinstance(one, dict) and "key" in one}
-
-    def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Put these lines in place of all, in one step; a failure leaves what was there, and so does another's file."""
-        records = list(records)
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
-        handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            # Before the file has its name, so that no other process comes between.
-            files.lock_file(handle, self._shared)
-            _write_whole_log(handle, _encode_lines(records))
-            # The mode of what was there, even if somebody has removed it.
-            fresh.chmod(os.fstat(self.handle).st_mode & 0o777)
-            if _was_log_replaced(self.handle, self.path):
-                raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
-            os.replace(fresh, self.path)
-        except BaseException:
-            os.close(handle)
-            fresh.unlink(missing_ok=True)
-            raise
-        os.close(self.handle)
-        # From here on the new file is the one, whatever fails.
-        self.handle, self._torn = handle, None
-        self.done = {str(record["key"]): dict(record) for record in records}
-        # Without this a power cut could bring the old file back, without later lines.
-        files.flush_folder(self.path.parent)
-
-    def share(self) -> None:
-        """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
-        # Turning a lock into a shared one is not atomic: somebody else may get it in between.
-        if not files.lock_file(self.handle, shared=True):
-            raise _make_busy_folder_error(self.path)
-        self._shared = True
 
     def close(self) -> None:
         os.close(self.handle)

@@ -60,6 +60,9 @@ class Verdict:
 
 
 def judge_claims(results: Results) -> list[Verdict]:
+    runs = [record for mine in results.runs.values() for record in mine]
+    curved = [one for mine in results.curves.values() for record in mine for one in record.evaluations()]
+    uncertainty.prepare_draws([*runs, *curved])
     found = [
         *_judge_pairs(results),
         *_judge_curves(results),

@@ -425,7 +425,7 @@ def blocks_to_html(title: str, blocks: Sequence[Block]) -> str:
             case Heading(text):
                 parts.append(f"<h2>{html.escape(text)}</h2>")
             case Picture(_, words, drawing):
-                parts.append(f"<figure>{drawing.svg()}<figcaption>{html.escape(words)}</figcaption></figure>")
+                parts.append(f"<figure>{drawing.svg}<figcaption>{html.escape(words)}</figcaption></figure>")
             case Comparison():
                 head, *body = compare.table_cells(block, html.escape, "<b>%s</b>")
                 rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in body)
@@ -479,7 +479,7 @@ def write_paper(
     }
     for output in made:
         for name, figure in output.figures.items():
-            contents |= {f"figures/{name}.svg": figure.svg().encode(), f"figures/{name}.png": figure.png()}
+            contents |= {f"figures/{name}.svg": figure.svg.encode(), f"figures/{name}.png": figure.png()}
     blocks, stated = paper_page(results, made, verdicts, out)
     contents["tables/statements.csv"] = to_csv_text(STATEMENT, stated).encode()
     contents[f"{PAPER_PAGE}.md"] = f"# {PAPER_TITLE}\n\n{blocks_to_markdown(blocks)}".encode()

@@ -186,6 +186,11 @@ class SensitivityRecord(_Curves):
         rows = None if kept is None else self.class_rows
         return Record(**about, zsl=zsl, gzsl=Generalised(), class_rows=rows)
 
+    def evaluations(self) -> Iterator[Record]:
+        """All of these."""
+        for name, curve in self.curves.items():
+            yield from (one for value in curve.values if (one := self.evaluation_at(name, value)) is not None)
+
     def chosen(self, name: str) -> float:
         value = self.setting[name]
         assert isinstance(value, int | float)

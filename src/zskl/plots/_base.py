@@ -8,6 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from zskl.experiments.record import Record
@@ -21,6 +22,16 @@ HEADING = 16  # height of a line of a panel's heading
 HEADING_LETTERS = 42  # in such a line
 T = TypeVar("T")
 Axes: TypeAlias = "matplotlib.axes.Axes"
+ATTRIBUTES = {
+    "ax_": """\
+Attributes
+----------
+ax_, figure_ : matplotlib Axes and Figure
+    The axes that it is drawn in, and the figure of these.""",
+    "lines_": "lines_ : list of matplotlib Line2D\n    The lines.",
+    "bars_": "bars_ : matplotlib BarContainer\n    The bars.",
+    "mesh_": "mesh_ : matplotlib QuadMesh\n    The coloured cells.",
+}
 DRAWN = """\
 ax : matplotlib Axes, default=None
     Axes to draw in. By default those of a new figure.
@@ -31,6 +42,18 @@ Returns
     The display, drawn."""
 
 
+def _insert_section(thing: Any, place: int, text: str, joined: bool = False) -> None:
+    """Put text into a docstring: before the section at a place, or `joined` to it."""
+    if not thing.__doc__:  # python -OO
+        return
+    sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(thing.__doc__))
+    if joined:
+        sections[place] += f"\n{text}"
+    else:
+        sections.insert(place, text)
+    thing.__doc__ = "\n\n".join(sections)
+
+
 class Display(ABC):
     """What all displays share. A subclass writes `description`, `_height` and `_draw`."""
 
@@ -38,12 +61,11 @@ class Display(ABC):
     figure_: Figure
 
     def __init_subclass__(cls) -> None:
-        """Add to the docstrings of constructors what all have in common: `ax`, and what they return."""
+        """Add to docstrings what all have in common: `ax` and what constructors return, and attributes."""
         for made in (vars(cls)[name].__func__ for name in ("from_estimator", "from_records") if name in vars(cls)):
-            if not made.__doc__:  # python -OO
-                continue
-            first, *more = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(made.__doc__))
-            made.__doc__ = "\n\n".join([first, f"{more[0]}\n{DRAWN.format(cls.__name__)}", *more[1:]])
+            _insert_section(made, 1, DRAWN.format(cls.__name__), joined=True)
+        known = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
+        _insert_section(cls, 2, "\n".join(entry for name, entry in ATTRIBUTES.items() if name in known))
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display.
@@ -130,6 +152,7 @@ class Drawing:
     title: str
     description: str
 
+    @cached_property
     def svg(self) -> str:
         return _style.to_svg(self.figure, self.title, self.description)
 

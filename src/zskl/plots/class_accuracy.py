@@ -33,13 +33,6 @@ class ClassAccuracyDisplay(RecordDisplay):
     chance : float, default=None
         The accuracy of a guess, drawn as a dashed line. By default one over the number of classes.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the bars are in, and the figure of these.
-    bars_ : matplotlib BarContainer
-        The bars.
-
     Examples
     --------
     >>> from zskl.plots import ClassAccuracyDisplay

@@ -46,11 +46,6 @@ class ComparisonDisplay(Display):
     ranks : list of int, default=None
         What the colours follow. By default the order of the kinds.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the dots are in, and the figure of these.
-
     Examples
     --------
     >>> from zskl.plots import ComparisonDisplay

@@ -58,11 +58,6 @@ class ConfusionDisplay(RecordDisplay):
     answers : list of str, default=None
         The classes that were answered, true ones first and in the same order. By default the true classes.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the matrix or the bars are in, and the figure of these.
-
     Examples
     --------
     >>> from zskl.plots import ConfusionDisplay

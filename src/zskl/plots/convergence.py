@@ -42,13 +42,6 @@ class ConvergenceDisplay(LinesDisplay):
     relative : bool, default=False
         Draw each line from its highest value, 100, to its lowest, 0: for objectives that are on different scales.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the lines are in, and the figure of these.
-    lines_ : list of matplotlib Line2D
-        The lines.
-
     Examples
     --------
     >>> from zskl.plots import ConvergenceDisplay

@@ -29,13 +29,6 @@ class GramDisplay(RecordDisplay):
     names : list of str, default=None
         The attribute of each column. By default its number.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the matrix is in, and the figure of these.
-    mesh_ : matplotlib QuadMesh
-        The coloured cells.
-
     Examples
     --------
     >>> from zskl.plots import GramDisplay

@@ -45,13 +45,6 @@ class ReliabilityDisplay(LinesDisplay):
     ranks : list of int, default=None
         What the colours follow. By default the order of the lines.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the lines are in, and the figure of these.
-    lines_ : list of matplotlib Line2D
-        The lines.
-
     Examples
     --------
     >>> from zskl.plots import ReliabilityDisplay

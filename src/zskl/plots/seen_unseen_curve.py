@@ -57,13 +57,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
     ranks : list of int, default=None
         What the colours follow. By default the order of the curves.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the curves are in, and the figure of these.
-    lines_ : list of matplotlib Line2D
-        The curves.
-
     Examples
     --------
     >>> from zskl.plots import SeenUnseenCurveDisplay

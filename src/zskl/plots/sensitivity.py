@@ -90,13 +90,6 @@ class SensitivityDisplay(Display):
     chosen : float, default=None
         The value that was chosen on validation classes.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the lines are in, and the figure of these.
-    lines_ : list of matplotlib Line2D
-        The lines.
-
     Examples
     --------
     >>> from zskl.plots import SensitivityDisplay

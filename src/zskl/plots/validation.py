@@ -73,13 +73,6 @@ class ValidationGridDisplay(Display):
     chosen : (int, int), default=None
         Row and column of the cell that was chosen.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the cells are in, and the figure of these.
-    mesh_ : matplotlib QuadMesh
-        The coloured cells.
-
     Examples
     --------
     >>> from zskl.plots import ValidationGridDisplay
@@ -159,11 +152,6 @@ class ValidationTestDisplay(Display):
         A name for each method.
     figure : str, default="zero-shot accuracy"
         What the scores are.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes that the dots are in, and the figure of these.
 
     Examples
     --------

@@ -194,7 +194,8 @@ def calibrate(
     ranker.hierarchy_ = tree
     trials = [trial for _, trial in parts if trial is not None]
     if trials:
-        ranker._store_few_shot(choose_few_shot_settings(trials))
+        choose = getattr(ranker, "_choose_few_shot", choose_few_shot_settings)
+        ranker._store_few_shot(choose(trials))
     ranker._accept_calibration()
     return model
 

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import sqlite3
 import time
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from zskl.serve.limits import ConcurrencyLimits, Limits, WrongTokens
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
+from zskl.serve.store import StoreError
 from zskl.version import __version__
 
 MAX_UNREAD_BYTES = 256 << 20  # of answers that clients have not read yet
@@ -225,14 +227,14 @@ class SyncMiddleware:
         self._app, self._classes, self._lock = app, classes, asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("path") != responses.HEALTH_PATH and self._classes.is_stale:
-            async with self._lock:
-                try:
+        try:
+            if scope.get("path") != responses.HEALTH_PATH and self._classes.is_stale:
+                async with self._lock:
                     await run_in_threadpool(self._classes.sync)
-                except (OSError, ValueError) as error:
-                    log.error("%s", error)
-                    why = "the file of classes has changed and cannot be read: its log says why; try again"
-                    raise Refusal(503, why) from None
+        except (sqlite3.Error, StoreError, ValueError) as error:
+            log.error("%s", error)
+            why = "the database of classes has changed and cannot be read: the log says why; try again"
+            raise Refusal(503, why) from None
         await self._app(scope, receive, send)
 
 

@@ -1,14 +1,13 @@
 """The classes of a running service: a snapshot of them for each request, and the changes to them.
 
-A change is first written to the file of classes and flushed to the disk, then a new snapshot replaces the old one. So a
-class is there whole or not at all, even after a crash.
+A change is first written to the database and flushed to the disk, then a new snapshot replaces the old one. So a class
+is there whole or not at all, even after a crash.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from zskl.estimators.explanation import RowExplainer
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
-from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line
+from zskl.serve.store import ClassStore, Line, StoredState, StoreError, TeachingState, class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model
 from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
@@ -177,39 +176,40 @@ class ClassRegistry:
         self,
         model: ZeroShotClassifier,
         limits: Limits,
-        file: ClassStore | None = None,
+        store: ClassStore | None = None,
         sentences: SentenceEncoder | None = None,
     ) -> None:
         self.model = name_classes_by_text(model)
         self.words, self.sentences = Vocabulary(self.model), sentences
-        self._limits, self._file, self._lock, self._watcher = limits, file, threading.Lock(), FileWatcher()
-        self.snapshot = ClassSnapshot(self.model, {}, version=0) if file is None else self._load(file, {})
+        self.store = ClassStore() if store is None else store
+        self._limits, self._state, self._data_version = limits, StoredState(-1), -1
+        self._described: Mapping[str, ClassDescription] = {}
+        self.snapshot: ClassSnapshot
+        self.sync()
 
     @property
     def is_stale(self) -> bool:
-        # not since the file was read: that may have happened while its snapshot is still being made
-        return self._file is not None and self._file.has_changed_since(self.snapshot.version)
+        """Whether somebody may have changed something since the snapshot was made."""
+        return self.store.data_version != self._data_version
 
     def sync(self) -> None:
-        with self._lock:
-            if self._file is not None and self.is_stale:
-                with self._file.lock():
-                    pass  # this reads what is new
-                self._refresh(self._file)
-
-    def maintain(self) -> None:
-        """Maintain the file, unless a change is under way: that does the same."""
-        if self._file is not None and self._lock.acquire(blocking=False):
-            try:
-                self._watcher.run(self._file.maintain)
-            finally:
-                self._lock.release()
+        with self.store.lock:
+            seen = self.store.data_version  # before reading: what is changed meanwhile is read the next time
+            self._publish(*self._load())
+            self._data_version = seen
 
     def check_writable(self) -> None:
-        """Refuse, as a change would be refused, if the file cannot be written."""
+        """Refuse, as a change would be refused, if the database cannot be written."""
         with self.lock_for_change():
-            if self._file is not None:
-                self._file.check()
+            pass
+
+    def export(self) -> list[dict[str, Any]]:
+        """What is kept, as a file of classes."""
+        try:
+            return self.store.lines()
+        except StoreError as error:
+            log.error("%s", error)
+            raise Refusal(error.status, error.sentence) from None
 
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         if sentence is None:
@@ -255,9 +255,7 @@ class ClassRegistry:
             most = self._limits.classes
             if kind is None and len(snapshot.added) >= most:
                 raise Refusal(409, f"{most} classes were added already, the most that are allowed: delete some")
-            added = {**snapshot.added, name: replace(new, version=snapshot.version + 1)}
-            taught = snapshot.taught if kind == "added" else snapshot.taught.with_version(name, snapshot.version + 1)
-            return self.apply_change(added, taught, class_line(name, new.attributes, sentence)), name, kind is None
+            return self.apply_change(class_line(name, new.attributes, sentence), name), name, kind is None
 
     def delete(self, name: str, since: int | None = None) -> ClassSnapshot:
         with self.lock_for_change() as snapshot:
@@ -265,37 +263,40 @@ class ClassRegistry:
             snapshot.check_unchanged(name, since)
             if snapshot.kinds[snapshot.find_class(name)] != "added":
                 raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
-            rest = {other: one for other, one in snapshot.added.items() if other != name}
-            return self.apply_change(rest, snapshot.taught.without_class(name), class_line(name, None))
+            return self.apply_change(class_line(name, None), name)
+
+    def undo(self, version: int) -> tuple[ClassSnapshot, str]:
+        """Undo the change that made a version, if nobody has changed its class since → the snapshot, and the class."""
+        with self.lock_for_change():
+            found = self.store.undo(version)
+            if isinstance(found, str):
+                return self._prepare_next(), found
+        if found is None:
+            raise Refusal(404, f"version {quote(version)} was no change of a class, or too long ago to be undone")
+        raise Refusal(409, f"the class was changed again in version {found}: undo that first")
 
     @contextmanager
     def lock_for_change(self) -> Iterator[ClassSnapshot]:
         """The current snapshot, which nobody else changes meanwhile, in this process or in another one."""
-        with self._lock:
-            if self._file is None:
-                yield self.snapshot
-                return
+        with self.store.lock:
             try:
-                with self._file.lock():
-                    self._refresh(self._file)
+                with self.store.change():
+                    self._publish(*self._load())
+                    self._next = self._state, self.snapshot
                     yield self.snapshot
             except StoreError as error:
                 log.error("%s", error)
-                raise Refusal(503, error.sentence) from None
-            except OSError as error:
-                log.error("%s", error)
-                why = "the change cannot be written to the disk, so nothing was changed: make room, then try again"
-                raise Refusal(507, why) from None
+                raise Refusal(error.status, error.sentence) from None
+            self._publish(*self._next)
 
-    def apply_change(
-        self, added: Mapping[str, ClassDescription], taught: TeachingState, line: Mapping[str, Any]
-    ) -> ClassSnapshot:
-        """The next snapshot, once its line is on the disk. Call this under `lock_for_change`."""
-        snapshot = ClassSnapshot(self.model, added, self.snapshot.version + 1, taught)
-        if self._file is not None:
-            self._file.write(line)
-        self.snapshot = snapshot
-        return snapshot
+    def apply_change(self, line: Line, name: str | None) -> ClassSnapshot:
+        """The snapshot after a change of the class of this name; it is on the disk once `lock_for_change` is left."""
+        self.store.write(line, name)
+        return self._prepare_next()
+
+    def _prepare_next(self) -> ClassSnapshot:
+        self._next = self._load()
+        return self._next[1]
 
     def _check_name(self, name: str) -> None:
         most = self._limits.name_length
@@ -309,30 +310,33 @@ class ClassRegistry:
         if len(name) > most:
             raise Refusal(422, f"the class name {quote(name, 30)} has {len(name)} letters: expected at most {most}")
 
-    def _refresh(self, file: ClassStore) -> None:
-        if file.version != self.snapshot.version:
-            self.snapshot = self._load(file, self.snapshot.added)
+    def _publish(self, state: StoredState, snapshot: ClassSnapshot) -> None:
+        self._state, self.snapshot, self._described = state, snapshot, snapshot.added
 
-    def _load(self, file: ClassStore, known: Mapping[str, ClassDescription]) -> ClassSnapshot:
-        """The snapshot of what the file says, with the descriptions that are `known` already."""
-        found = {}
+    def _load(self) -> tuple[StoredState, ClassSnapshot]:
+        """What is kept now, and the snapshot of it. Descriptions that are known already stay as they are."""
+        state, known, found = self.store.read(self._state), self._described, {}
+        if state is self._state:
+            return state, self.snapshot
+        own = set(self.model.classes_.tolist())
         try:
-            check_teaching_fits(self.model, file.taught)
-            own = set(self.model.classes_.tolist())
-            for name, attributes in file.classes.items():
-                version = file.versions[name]
-                if name in known and known[name].version == version:
+            taught = state.taught.of_classes(state.classes, own)
+            check_teaching_fits(self.model, taught)
+            for name, one in state.classes.items():
+                if name in known and known[name].version == one.version:
                     found[name] = known[name]
                     continue
                 self._check_name(name)
-                vector, defaulted = self.words.make_vector(attributes)
-                found[name] = ClassDescription(dict(attributes), defaulted, vector, version, file.sentences.get(name))
+                vector, defaulted = self.words.make_vector(one.attributes)
+                found[name] = ClassDescription(one.attributes, defaulted, vector, one.version, one.sentence)
                 if name in own:
-                    raise Refusal(409, f"{quote(name)} is now a class of the model: remove that line")
-            gone = {one.label for one in file.taught.examples} - {*found, *own}
+                    raise Refusal(409, f"{quote(name)} is now a class of the model")
+            gone = {one.label for one in taught.examples} - {*found, *own}
             if gone:
-                raise Refusal(409, f"it has examples of {quote(min(gone))}, which is not a class: remove those lines")
-            return ClassSnapshot(self.model, found, file.version, file.taught)
+                raise Refusal(409, f"it has examples of {quote(min(gone))}, which is not a class")
+            return state, ClassSnapshot(self.model, found, state.version, taught)
         except (Refusal, ValueError) as error:
-            misfit = f"{file.path} does not fit this model: {error}"
-            raise ValueError(f"{misfit}; or name another file by --classes") from None
+            raise ValueError(
+                f"{self.store.path} does not fit this model: {error}; name another file by --classes, or write it "
+                "by --export-classes and mend its lines"
+            ) from None

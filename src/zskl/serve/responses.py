@@ -37,13 +37,23 @@ STATUS_DESCRIPTIONS = {
     421: "The request is for a host that this service does not answer to",
     422: "Something in the request is not as described",
     500: "The service failed on this request; its log says why",
-    503: "The file of classes cannot be read or written at present: nothing was changed; try again",
+    503: "The database of classes cannot be read or written at present: nothing was changed; try again",
     507: "The disk is full: nothing was changed",
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
 PROBE_PATHS = HEALTH_PATH, READY_PATH = "/health", "/ready"  # which need no token
-BODY_SCHEMAS = ("NewClass", "Description", "Wanted", "PredictionRequest", "Words", "Sought", "NewExample", "Unlabelled")
+BODY_SCHEMAS = (
+    "NewClass",
+    "Description",
+    "Wanted",
+    "PredictionRequest",
+    "Words",
+    "Sought",
+    "NewExample",
+    "Unlabelled",
+    "Undo",
+)
 TEXT = {"schema": {"type": "string"}}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 _REF = "#/components/schemas/{model}"

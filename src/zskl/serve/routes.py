@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
+from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import requests, responses, schemas
@@ -20,6 +21,9 @@ from zskl.serve.teaching import check_can_learn
 
 PREDICT_PATH = "/predict"
 NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+LINES: dict[str, Any] = {
+    "responses": {200: {"description": "A line for each", "content": {"application/jsonl": responses.TEXT}}}
+}
 PAGE_HEADERS = {"cache-control": "no-cache"}  # a browser asks again: the next version may have the same address
 PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -78,6 +82,20 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
         new = await requests.read_small_body(schemas.NewClass, request, service.limits)
         return await save(new.name, new, again=False, since=None)
 
+    @app.get("/export", response_class=Response, **LINES)
+    async def export() -> Response:
+        """Added classes, what they were taught, and the adaptation, as JSON lines: a file for `--classes`."""
+        lines = await run_in_threadpool(lambda: [to_json(line) for line in service.classes.export()])
+        return Response(b"".join(line + b"\n" for line in lines), media_type="application/jsonl")
+
+    @app.post("/undo", response_model=schemas.UndoneChange, **responses.json_body("Undo", 404, 409, 413, 415, 422, 507))
+    async def undo(request: Request) -> Response:
+        """Undo the change that made this version: add a deleted class again, with its examples, or take back a
+        description, an example or a deletion of examples. Only if nobody has changed the class since."""
+        wanted = await requests.read_small_body(schemas.Undo, request, service.limits)
+        snapshot, name = await run_in_threadpool(service.classes.undo, wanted.version)
+        return json_response(schemas.UndoneChange(name=name, version=snapshot.version))
+
     @app.get("/classes/{name:classname}", response_model=schemas.ClassDetails, **responses.refusal_responses(404))
     async def class_details(name: str) -> Response:
         """A class: its description and the classes most like it."""
@@ -98,9 +116,9 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
 
     @app.delete("/classes/{name:classname}", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_class(name: str, request: Request) -> Response:
-        """Forget an added class. `If-Match` as for PUT."""
-        await run_in_threadpool(service.classes.delete, name, requests.parse_if_match(request))
-        return Response(status_code=204)
+        """Forget an added class. `If-Match` as for PUT. The `ETag` of the answer is the version for POST /undo."""
+        snapshot = await run_in_threadpool(service.classes.delete, name, requests.parse_if_match(request))
+        return Response(status_code=204, headers={"etag": f'"{snapshot.version}"'})
 
     async def save(name: str, body: schemas.Description, again: bool, since: int | None) -> Response:
         snapshot, name, new = await run_in_threadpool(
@@ -180,10 +198,11 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
 
     @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
-        """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
+        """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST. The `ETag` of the
+        answer is the version for POST /undo."""
         requests.check_request_parameters(request.query_params, ("id",))
-        await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
-        return Response(status_code=204)
+        snapshot = await run_in_threadpool(service.teaching.remove, name, id, requests.parse_if_match(request))
+        return Response(status_code=204, headers={"etag": f'"{snapshot.version}"'})
 
     @app.get("/adapt", response_model=schemas.Verdict, **responses.refusal_responses(409))
     async def adaptation() -> Response:

@@ -180,6 +180,17 @@ class SavedClass(TypedDict):
     version: int
 
 
+class Undo(RequestBody):
+    """A change to undo, by the version that it made: `version` of an answer, or the `ETag` of a deletion."""
+
+    version: Annotated[int, Field(ge=1, le=2**53)]
+
+
+class UndoneChange(TypedDict):
+    name: str
+    version: int
+
+
 class Words(RequestBody):
     """A description in words."""
 

@@ -34,12 +34,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve import app, gallery, requests, store, vocabulary
+from zskl.serve import app, gallery, requests, vocabulary
 from zskl.serve.app import GuardMiddleware, SyncMiddleware, is_loopback, page_origin
 from zskl.serve.classes import name_classes_by_text
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service
+from zskl.serve.store import ClassStore, beside_model
 
 __all__ = ["Address", "run_service"]
 
@@ -292,9 +293,8 @@ def serve_until_stopped(
     listening: socket.socket,
     ready: Callable[[], object],
     should_stop: Callable[[], bool] = lambda: False,
-    maintain: Callable[[], object] = lambda: None,
 ) -> None:
-    """Run a server until it ends. `maintain` is called again and again meanwhile."""
+    """Run a server until it ends."""
 
     def run() -> None:
         with threadpool_limits(1):  # requests share the cores: one with many threads would make the others wait
@@ -309,7 +309,6 @@ def serve_until_stopped(
             if server.started:
                 ready()
             while not (server.should_exit or running.done() or should_stop()):
-                maintain()
                 time.sleep(POLL_SECONDS)
         finally:
             server.should_exit = True
@@ -429,9 +428,7 @@ class CrashCounter:
         return len(self._times) > self._most
 
 
-def run_workers(
-    count: int, work: Work, say: Callable[[str], object], maintain: Callable[[], object], close: Callable[[], object]
-) -> None:
+def run_workers(count: int, work: Work, say: Callable[[str], object], close: Callable[[], object]) -> None:
     """Fork so many processes that do the work, replace those that die, and end them all on a signal."""
     logging.basicConfig(format=LOG_FORMAT)
     stop = StopSignal()
@@ -448,7 +445,6 @@ def run_workers(
             crashes = CrashCounter()
             while not stop.should_exit:
                 _replace_crashed_workers(crew, crashes, work)
-                maintain()
                 time.sleep(POLL_SECONDS)
         finally:
             close()
@@ -578,17 +574,17 @@ def run_service(
 ) -> None:
     """Serve a model loaded from `path`, or the letters if there is none, until it is stopped.
 
-    Added classes are kept in the file `kept`, by default beside the model; of the letters only if you name a
+    Added classes are kept in the database `kept`, by default beside the model; of the letters only if you name a
     file. `names` are the names of the rows of the data, `images` the folder of their pictures.
     `backbone` is the network that turns photos into features. `count` processes answer.
     """
     check_workers(count, getattr(model, "device", None))
     title = "letters" if path is None else path.name
     if path is not None:
-        kept = kept or path.with_name(f"{path.name}.classes.jsonl")
+        kept = kept or beside_model(path)
+    lasting = kept is not None
 
     def serve(
-        open_file: Callable[[], store.ClassStore | None],
         announce: Announce,
         should_stop: ShouldStop = lambda: False,
         make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
@@ -603,7 +599,8 @@ def run_service(
         sentences = vocabulary.load_sentences(loaded, served)
         examples = DEMO_EXAMPLES if model is None else ()
         texts = requests.load_text_reader(served, notes.append)
-        service = Service(served, title, Limits(), open_file(), rows, examples, photos, sentences, texts)
+        kept_classes = ClassStore(kept)
+        service = Service(served, title, Limits(), kept_classes, rows, examples, photos, sentences, texts)
 
         def ready() -> None:
             host = f"[{address.host}]" if ":" in address.host else address.host
@@ -614,8 +611,8 @@ def run_service(
                 )
             if rows is not None and path is not None:
                 lines.append(f"rows of {rows.data.name}: {len(rows.X)}, with pictures: {int(rows.pictured.sum())}")
-            if kept is not None:
-                lines.append(f"added classes are kept in {kept}; there now: {len(service.snapshot.added)}")
+            if lasting:
+                lines.append(f"added classes are kept in {kept_classes.path}; there now: {len(service.snapshot.added)}")
             announce(lines)
 
         logging.basicConfig(format=LOG_FORMAT)
@@ -623,21 +620,20 @@ def run_service(
         hosts = {address.host, "localhost", "127.0.0.1", "::1"}
         guarded = GuardMiddleware(synced, address.token, hosts, service.limits, address.public)
         server = (make_server or uvicorn.Server)(configure_server(guarded))
-        with stop_on_signals(server):
-            serve_until_stopped(server, listening, ready, should_stop, service.classes.maintain)
+        with kept_classes, stop_on_signals(server):
+            serve_until_stopped(server, listening, ready, should_stop)
 
     with ExitStack() as stack:
         listening = stack.enter_context(bind_socket(address))  # a taken port is noticed before anything is trained
         if count == 1:
-            serve(
-                lambda: None if kept is None else stack.enter_context(store.open_class_file(kept)),
-                lambda lines: [say(line) for line in lines],
-            )
+            serve(lambda lines: [say(line) for line in lines])
             return
-        place = kept or Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.jsonl"
-        file, counts = stack.enter_context(store.open_shared_class_file(place)), ConnectionCounts(count)
+        if kept is None:
+            kept = Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.db"
+        ClassStore(kept).close()  # an old file is taken over once, before there are several processes
+        counts = ConnectionCounts(count)
 
         def work(place: int, announce: Announce, should_stop: ShouldStop) -> None:
-            serve(file.open_in_worker, announce, should_stop, lambda config: SharedServer(config, counts, place))
+            serve(announce, should_stop, lambda config: SharedServer(config, counts, place))
 
-        run_workers(count, work, say, file.maintain, listening.close)
+        run_workers(count, work, say, listening.close)

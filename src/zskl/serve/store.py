@@ -1,41 +1,49 @@
-"""What a service keeps: the classes that were added, and what it was taught. Both are lines of one file.
+"""What a service keeps in an SQLite database: the classes that were added, what it was taught, and the last changes.
 
-Each change is one line, flushed to the disk before it is acknowledged. `StoredClasses` is what all lines together say,
-`ClassFile` the file of a single process, `SharedClassFile` the same file among several workers.
-
-While the service runs, somebody may remove the file, replace it or cut it short, and a line that is added then would be
-lost. So a change is refused until the file is right again; a removed file is written again.
+A change is one line, a JSON object. It is applied in a transaction, which is on the disk before the change is
+acknowledged, and recorded with the lines that undo it. The same lines are what versions 0.1 and 0.2 wrote to a file of
+classes, which is taken over, and what is exported.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
-import ctypes
-import errno
 import json
 import logging
-import mmap
 import os
-import sys
-import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+import sqlite3
+import threading
+import weakref
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import NoneType
-from typing import IO, Any, TypeAlias
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from zskl import _files as files
 from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.experiments import run_folder
 from zskl.serve.schemas import Verdict
 
-RETRY_AFTER = 20  # calls that are skipped after one that failed: to write a large file in vain takes long
-MAX_LINES_PER_ENTRY = 4  # changes for each class or example, or adaptations: a file with more is written again
+APPLICATION, FORMAT = 0x7A736B6C, 1  # "zskl", in the head of the file; and the version of these tables
+SCHEMA = """
+CREATE TABLE classes (place INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, attributes TEXT NOT NULL,
+    sentence TEXT, version INTEGER NOT NULL, created INTEGER NOT NULL);
+CREATE TABLE examples (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, class TEXT NOT NULL,
+    right INTEGER NOT NULL, features TEXT NOT NULL, row INTEGER, data TEXT);
+CREATE INDEX examples_of_class ON examples (class);
+CREATE TABLE taught (class TEXT PRIMARY KEY, version INTEGER NOT NULL);
+CREATE TABLE adaptation (version INTEGER NOT NULL, line TEXT NOT NULL);
+CREATE TABLE changes (version INTEGER PRIMARY KEY, at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, class TEXT,
+    undo TEXT NOT NULL)
+"""
+KEPT_CHANGES = 1000  # that can be undone, if nobody has changed the same class since
+BUSY_SECONDS = 10.0  # that a change waits for those of other processes
+NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 LINE_START = b'{"key": "'
 log = logging.getLogger("zskl.serve")
 
@@ -60,6 +68,7 @@ class Adaptation:
 
     kept: tuple[KeptAdaptation, ...]
     verdict: Verdict
+    version: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +77,7 @@ class TeachingState:
 
     examples: tuple[MarkedExample, ...] = ()
     adaptation: Adaptation | None = None
-    versions: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)  # in which the examples of a class were changed last
 
     def __bool__(self) -> bool:
         return bool(self.examples) or self.adaptation is not None
@@ -80,39 +89,39 @@ class TeachingState:
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.examples_of(name)) or any(name in one.classes for one in adapted)
 
-    def with_example(self, new: MarkedExample, version: int) -> TeachingState:
-        """With one more example. A row counts once for a class: a second mark replaces the first."""
-        mark = new.label, new.row, new.data
-        others = [one for one in self.examples if new.row is None or (one.label, one.row, one.data) != mark]
-        return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
-
-    def with_version(self, name: str, version: int) -> TeachingState:
-        """The same, for a class that is new in a version: what somebody saw of an older one of this name is gone."""
-        return replace(self, versions={**self.versions, name: version})
-
-    def without_examples(self, ids: Collection[str], version: int) -> TeachingState:
-        gone = [one.label for one in self.examples if one.id in ids]
-        rest = tuple(one for one in self.examples if one.id not in ids)
-        return replace(self, examples=rest, versions={**self.versions, **dict.fromkeys(gone, version)})
-
-    def without_class(self, name: str) -> TeachingState:
-        adaptation = self.adaptation
-        if adaptation is not None:
-            adaptation = replace(adaptation, kept=tuple(one.without(name) for one in adaptation.kept))
-        rest = tuple(one for one in self.examples if one.label != name)
-        versions = {other: version for other, version in self.versions.items() if other != name}
-        return TeachingState(rest, adaptation, versions)
+    def of_classes(self, added: Mapping[str, StoredClass], own: Collection[str] | None = None) -> TeachingState:
+        """Without what an adaptation says of classes that were deleted since, or deleted and added again. `own` are the
+        classes of the model."""
+        found = self.adaptation
+        if found is None:
+            return self
+        kept = found.kept
+        for label in {label for one in kept for label in one.classes}:
+            if added[label].created > found.version if label in added else own is not None and label not in own:
+                kept = tuple(one.without(label) for one in kept)
+        return replace(self, adaptation=replace(found, kept=kept))
 
 
-# The lines of the file. Keys of lines about teaching begin with a blank, as no name of a class does.
+@dataclass(frozen=True, eq=False)
+class StoredClass:
+    attributes: Mapping[str, float]
+    sentence: str | None
+    version: int  # of all changes, in which the class was described last
+    created: int  # in which it was added
+
+
+@dataclass(frozen=True, eq=False)
+class StoredState:
+    """All that is kept, after so many changes."""
+
+    version: int = 0
+    classes: Mapping[str, StoredClass] = field(default_factory=dict)
+    taught: TeachingState = field(default_factory=TeachingState)
+
+
+# Lines. Keys of lines about teaching begin with a blank, as no name of a class does.
 
 EXAMPLE_KEY, FORGOTTEN_KEY, ADAPTED_KEY = " example", " forgotten", " adapted"
-TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
-    EXAMPLE_KEY: dict.fromkeys(("id", "class", "features"), (str,))
-    | {"right": (bool,), "row": (int, NoneType), "data": (str, NoneType)},
-    FORGOTTEN_KEY: {"ids": (list,)},
-    ADAPTED_KEY: {"kept": (list,), "told": (dict, NoneType)},
-}
 
 
 def class_line(name: str, attributes: Mapping[str, float] | None, sentence: str | None = None) -> dict[str, Any]:
@@ -141,41 +150,6 @@ def adaptation_line(adaptation: Adaptation | None) -> dict[str, Any]:
     return {"key": ADAPTED_KEY, "kept": kept, "told": adaptation.verdict}
 
 
-def is_valid_line(line: object) -> bool:
-    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or type(line.get("version", 0)) is not int:
-        return False
-    if line["key"] in TEACHING_FIELDS:
-        try:
-            right = all(type(line[name]) in kinds for name, kinds in TEACHING_FIELDS[line["key"]].items())
-            right = right and all(type(one) is int for one in line.get("versions", {}).values())
-            return right and apply_teaching_line(TeachingState(), line, 0) is not None
-        except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
-            return False
-    attributes = line.get("attributes")
-    if not isinstance(line.get("deleted"), bool) or not isinstance(line.get("sentence", ""), str):
-        return False
-    return isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())
-
-
-def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> TeachingState:
-    if line["key"] == EXAMPLE_KEY:
-        about = line["id"], line["class"], line["right"]
-        example = MarkedExample(*about, _decode_stored_numbers(line["features"]), line["row"], line["data"])
-        return taught.with_example(example, version)
-    if line["key"] == FORGOTTEN_KEY:
-        rest = taught.without_examples(set(line["ids"]), version)
-        return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
-    adaptation = None
-    if line["told"] is not None:
-        kept = []
-        for part in line["kept"]:
-            classes, sums = list(part["classes"]), _decode_stored_numbers(part["sums"])
-            width = len(sums) // max(len(classes), 1)
-            kept.append(KeptAdaptation(classes, sums.reshape(len(classes), width), dict(part["record"])))
-        adaptation = Adaptation(tuple(kept), line["told"])
-    return replace(taught, adaptation=adaptation)
-
-
 def _encode_stored_numbers(numbers: NDArray[np.float32]) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, "<f4").tobytes()).decode("ascii")
 
@@ -187,363 +161,378 @@ def _decode_stored_numbers(text: str) -> NDArray[np.float32]:
     return numbers
 
 
-class StoredClasses:
-    """What all lines together say. `versions` says in which of all changes a class was described last."""
-
-    def __init__(self) -> None:
-        self.classes: dict[str, Mapping[str, float]] = {}
-        self.sentences: dict[str, str] = {}
-        self.versions: dict[str, int] = {}
-        self.taught, self.version = TeachingState(), 0
-        self._lines = self._adaptations = 0
-
-    def read(self, line: Line) -> None:
-        """Apply a line, after all lines before it. Lines of old files have no version: they are counted."""
-        version = line.get("version", self.version + 1)
-        self.version = max(self.version, version)
-        self._lines += 1
-        name = line["key"]
-        if name in TEACHING_FIELDS:
-            self._adaptations += name == ADAPTED_KEY  # a line as long as thousands of others
-            self.taught = apply_teaching_line(self.taught, line, version)
-            return
-        self.sentences.pop(name, None)
-        if line["deleted"]:
-            self.classes.pop(name, None)
-            self.versions.pop(name, None)
-            self.taught = self.taught.without_class(name)
-            return
-        if name not in self.classes:
-            self.taught = self.taught.with_version(name, version)
-        self.classes[name], self.versions[name] = line["attributes"], version
-        if "sentence" in line:
-            self.sentences[name] = line["sentence"]
-
-    @property
-    def is_wasteful(self) -> bool:
-        """Whether most lines say what no longer holds."""
-        needed = len(self.classes) + len(self.taught.examples) + 1
-        return self._lines > MAX_LINES_PER_ENTRY * needed or self._adaptations > MAX_LINES_PER_ENTRY
-
-    def lines(self) -> list[dict[str, Any]]:
-        described = [
-            {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
-            for name, given in self.classes.items()
-        ]
-        taught = [example_line(one) for one in self.taught.examples]
-        if self.taught.adaptation is not None:
-            taught.append(adaptation_line(self.taught.adaptation))
-        # takes nothing back, but says in which versions the examples of classes were changed last
-        taught.append({**forgotten_line([]), "versions": dict(self.taught.versions)})
-        return [*described, *({**line, "version": self.version} for line in taught)]
+def _decode_adaptation(line: Line, version: int) -> Adaptation:
+    kept = []
+    for part in line["kept"]:
+        sums = _decode_stored_numbers(part["sums"])
+        width = len(sums) // max(len(part["classes"]), 1)
+        kept.append(KeptAdaptation(part["classes"], sums.reshape(len(part["classes"]), width), part["record"]))
+    return Adaptation(tuple(kept), line["told"], version)
 
 
-# what the log says, and what clients are told
-REMOVED = (
-    "{} was removed",
-    "the file of classes was removed, so nothing was changed: wait a moment, until the service has written it again, "
-    "or look into its log for why it cannot",
-)
-REPLACED = (
-    "another program has replaced {}, or uses it: remove the file that is there now, and this service writes its own "
-    "again; to use that file, stop the service first",
-    "another program has replaced the file of classes, so nothing was changed: remove the file that is there now",
-)
-TRUNCATED = (
-    "another program has cut {} short: put back what it held",
-    "another program has cut the file of classes short, so nothing was changed: put back what it held",
-)
-ORPHANED = (
-    "cannot write to {}: the service that kept it has ended",
-    "the service is about to end, so nothing was changed: start it again",
-)
+# A file of classes of version 0.1 or 0.2
+
+_Numbers = Annotated[str, AfterValidator(lambda text: (_decode_stored_numbers(text), text)[1])]
 
 
-class StoreError(OSError):
-    """The file is not as the service left it. The `sentence` is for clients, and does not name the file."""
-
-    def __init__(self, path: Path, fault: tuple[str, str], why: str = "") -> None:
-        super().__init__(fault[0].format(path) + why)
-        self.sentence = f"{fault[1]}; then try again"
+class _FileLine(BaseModel):
+    model_config = ConfigDict(strict=True)
+    version: int = 0
 
 
-def check_stored_file(path: Path, handle: int, least: int) -> int | None:
-    """The size of the file open as `handle`, None if it was removed; another one, or one cut short, is refused."""
-    try:
-        found = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not os.path.samestat(found, os.fstat(handle)):
-        raise StoreError(path, REPLACED)
-    if found.st_size < least:
-        raise StoreError(path, TRUNCATED)
-    return found.st_size
+class _ExampleLine(_FileLine):
+    key: Literal[" example"]
+    id: str
+    label: str = Field(alias="class")
+    right: bool
+    row: int | None
+    data: str | None
+    features: _Numbers
 
 
-class FileWatcher:
-    """Runs the maintenance of a file again and again. A fault that lasts is logged once."""
-
-    def __init__(self) -> None:
-        self._skip, self._logged = 0, ""
-
-    def run(self, maintain: Callable[[], object]) -> None:
-        if self._skip:
-            self._skip -= 1
-            return
-        try:
-            maintain()
-            self._logged = ""
-        except (OSError, ValueError) as error:
-            if self._logged != str(error):
-                log.error("%s", error)
-            self._skip, self._logged = RETRY_AFTER, str(error)
+class _ForgottenLine(_FileLine):
+    key: Literal[" forgotten"]
+    ids: list[str]
+    versions: dict[str, int] = {}
 
 
-class ClassFile(StoredClasses):
-    """An open file that nobody else changes, and what its first `size` bytes say, or all."""
-
-    def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
-        super().__init__()
-        self._log, self.path = log, log.path
-        self._size = os.fstat(log.handle).st_size if size is None else size
-        # by the handle: the file may have no name any more
-        with os.fdopen(os.dup(log.handle), "rb") as file:
-            file.seek(0)
-            content = file.read(self._size)
-        if len(content) < self._size:
-            raise StoreError(self.path, TRUNCATED)
-        for line in run_folder.parse_lines(content, log.path):
-            self.read(line)
-        self.compact()
-
-    def has_changed_since(self, version: int) -> bool:
-        return False
-
-    def lock(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def write(self, line: Line) -> None:
-        self.maintain()
-        line = {**line, "version": self.version + 1}
-        self._log.append(line)
-        self._size = os.fstat(self._log.handle).st_size
-        self.read(line)
-        self.compact()
-
-    def check(self) -> None:
-        self.maintain()
-
-    def maintain(self) -> None:
-        if check_stored_file(self.path, self._log.handle, self._size) is not None:
-            return
-        try:
-            self._rewrite()
-        except OSError as error:
-            raise StoreError(self.path, REMOVED, f" and cannot be written again ({error.strerror or error})") from None
-        log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
-
-    def compact(self) -> None:
-        if self.is_wasteful:
-            # the disk is full, or Windows replaces no open file: it stays long, but nothing in it is wrong
-            with suppress(OSError):
-                self._rewrite()
-
-    def _rewrite(self) -> None:
-        current, before = self.lines(), self._log.handle
-        try:
-            self._log.rewrite(current)
-        finally:
-            if self._log.handle != before:  # else the old file is still the one
-                self._size = os.fstat(self._log.handle).st_size
-                self._lines, self._adaptations = len(current), int(self.taught.adaptation is not None)
+class _AdaptedPart(BaseModel):
+    classes: list[str]
+    sums: _Numbers
+    record: dict[str, Any]
 
 
-@contextmanager
-def open_class_file(path: Path) -> Iterator[ClassFile]:
-    with lock_class_file(path) as log:
-        yield ClassFile(log)
+class _AdaptedLine(_FileLine):
+    key: Literal[" adapted"]
+    kept: list[_AdaptedPart]
+    told: dict[str, Any] | None
 
 
-@contextmanager
-def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
-    path = path.resolve()  # or a link would be replaced, not the file that it leads to
-    with ExitStack() as stack:
-        try:
-            if path.is_file():
-                _check_stored_lines(path)
-            log = stack.enter_context(run_folder.open_log(path.parent, path.name))
-        except run_folder.LogBusyError:
-            raise OSError(
-                f"another service keeps its classes in {path}: stop it, or name another file by --classes"
-            ) from None
-        except PermissionError as error:
-            raise PermissionError(f"{error}; --classes names the file for added classes") from None
-        yield log
+class _ClassLine(_FileLine):
+    key: Annotated[str, Field(pattern="^[^ ]")]
+    deleted: bool
+    attributes: dict[str, float]
+    sentence: str = ""
 
 
-def _check_stored_lines(path: Path) -> None:
-    """Refuse any other file before it is opened: opening cuts off a last line without an end."""
-    content = path.read_bytes()
+_FILE_LINE: TypeAdapter[object] = TypeAdapter(_ExampleLine | _ForgottenLine | _AdaptedLine | _ClassLine)
+
+
+def read_class_file(path: Path) -> Sequence[Line]:
+    """The lines of a file of classes. One that a crash left unfinished at the end is not read."""
+    with path.open("rb") as file:
+        if not files.lock_file(file.fileno()):
+            raise OSError(f"another service keeps its classes in {path}: stop it, or name another file by --classes")
+        content = file.read()
     last = content[content.rfind(b"\n") + 1 :]
     try:
-        ours = last[: len(LINE_START)] == LINE_START[: len(last)] and all(map(is_valid_line, run_folder.read_log(path)))
-    except ValueError:
-        ours = False
-    if not ours:
-        raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
+        lines = run_folder.parse_lines(content, path)
+        for line in lines:
+            _FILE_LINE.validate_python(line)
+        if last[: len(LINE_START)] == LINE_START[: len(last)]:
+            return lines
+    except (ValidationError, ValueError):
+        pass
+    raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
 
 
-# The file among workers: each follows what the others write; one at a time writes, under the lock of `SharedState`
+class StoreError(Exception):
+    """The database cannot be read or written. The `sentence` is for clients, and does not name the file."""
+
+    def __init__(self, message: str, sentence: str, status: int = 503) -> None:
+        super().__init__(message)
+        self.sentence, self.status = sentence, status
 
 
-class _SharedNumbers(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in ("inode", "size", "version", "needs_compaction"))
-    inode: int  # of the file of classes; 0 while it is replaced
-    size: int  # what follows these bytes was never acknowledged
-    version: int  # of the last change; set after `size`
-    needs_compaction: bool
+MEND = (
+    "put back what was there; or save what GET /v1/export answers, stop the service, remove what is there now, and "
+    "start it with --classes and the saved file"
+)
 
 
-class SharedState:
-    """Numbers in memory that all processes share which were forked after this was made, and a lock among them."""
+def database_path(given: Path) -> Path:
+    """The database beside a file of classes of version 0.1 or 0.2, under its name with `.db`."""
+    given = given.resolve()  # of a link, what it leads to
+    ending = "" if given.suffix == ".jsonl" else given.suffix
+    return given if ending == ".db" else given.with_suffix(f"{ending}.db")
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.numbers = _SharedNumbers.from_buffer(mmap.mmap(-1, ctypes.sizeof(_SharedNumbers)))
+
+def beside_model(model: Path) -> Path:
+    return model.with_name(f"{model.name}.classes.jsonl")
+
+
+def export_classes(given: Path, out: Path) -> int:
+    """Write what is kept as JSON lines, also while a service runs → how many."""
+    if not (given.exists() or database_path(given).exists()):
+        raise FileNotFoundError(f"there are no classes to export: {database_path(given)} does not exist")
+    with ClassStore(given) as kept:
+        lines = kept.lines()
+    run_folder.write_lines(out, lines)
+    return len(lines)
+
+
+class ClassStore:
+    """A database, or one in memory if no path is `given`. A process opens it after it was forked, never before."""
+
+    def __init__(self, given: Path | None = None) -> None:
+        self.lock = threading.RLock()  # among threads; `change` keeps other processes out
+        self.path = None if given is None else database_path(given)
+        place, old = ":memory:", None
+        if given is not None and self.path is not None:
+            place, old = str(self.path), given if given.suffix != ".db" else self.path.with_suffix(".jsonl")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines = read_class_file(old) if old is not None and old.is_file() and not Path(place).exists() else []
+        self._connection = self._connect(place)
+        self._watch = self._connection if self.path is None else self._connect(place)
+        try:
+            self._prepare(lines)
+        except sqlite3.Error as error:
+            raise OSError(f"cannot keep classes in {place} ({error}): name another file by --classes") from None
+        if lines:
+            log.warning("took the classes in %s over into %s; that file stays as it is", old, place)
+        endings = () if self.path is None else ("", "-wal", "-shm")
+        self._files = {Path(place + ending): os.stat(place + ending) for ending in endings}
+
+    def _connect(self, place: str) -> sqlite3.Connection:
+        try:
+            found = sqlite3.connect(place, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise OSError(f"cannot keep classes in {place} ({error}): name another file by --classes") from None
+        weakref.finalize(self, found.close)
+        return found
+
+    def __enter__(self) -> ClassStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._watch.close()
+        self._connection.close()
+
+    def _value(self, statement: str, *values: object) -> Any:
+        found = self._connection.execute(statement, values).fetchone()
+        return None if found is None else found[0]
+
+    def _prepare(self, lines: Sequence[Line]) -> None:
+        """Make the tables, and take over the lines of an old file, if nobody has done so."""
+        ours = [self._value("PRAGMA application_id"), self._value("PRAGMA user_version")] == [APPLICATION, FORMAT]
+        if not ours and self._value("SELECT count(*) FROM sqlite_master"):
+            raise ValueError(f"{self.path} is not a database of classes of this version: name another by --classes")
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")  # on the disk before it is acknowledged
+        with self._transaction():
+            if not self._value("SELECT count(*) FROM sqlite_master"):
+                for statement in SCHEMA.split(";"):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+                version = 0
+                for line in lines:
+                    version = line.get("version", version + 1)  # lines of version 0.1 have none: they are counted
+                    self._apply(line, version)
+                if lines:
+                    self._record(version, None, [])
 
     @contextmanager
-    def lock(self, wait: bool = True) -> Iterator[None]:
-        """One process at a time; one that does not `wait` gets a BlockingIOError."""
-        if sys.platform == "win32":
-            raise NotImplementedError
-        import fcntl
-
-        # the system frees the lock of a process that is killed; threads of one process need another lock among them
-        fcntl.lockf(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        self._connection.execute(f"BEGIN {kind}")
         try:
             yield
-        finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
+    # Reading
 
-class SharedClassFile(StoredClasses):
-    """The file as one worker sees it. `handle` is the open file of the process that made the worker."""
+    @property
+    def data_version(self) -> int:
+        """Another number after a change by anybody. It is cheap: each request asks for it."""
+        if self.path is None:
+            return self._connection.total_changes
+        return cast(int, self._watch.execute("PRAGMA data_version").fetchone()[0])
 
-    def __init__(self, path: Path, shared: SharedState, handle: int) -> None:
-        super().__init__()
-        self.path, self._shared, self._numbers = path, shared, shared.numbers
-        # the handle outlives the name: the file can be read even if somebody has removed it
-        self._handle, self._inode, self._end = handle, os.fstat(handle).st_ino, 0
-        with self.lock():
-            pass  # this reads it
+    def read(self, known: StoredState) -> StoredState:
+        """All that is kept. What is `known` already is not read again."""
+        with self.lock, self._explain_errors():
+            if self._connection.in_transaction:
+                return self._read(known)
+            with self._transaction("DEFERRED"):
+                return self._read(known)
 
-    def has_changed_since(self, version: int) -> bool:
-        return self._numbers.version != version
+    def _read(self, known: StoredState) -> StoredState:
+        version = self._version()
+        if version == known.version:
+            return known
+        select = self._connection.execute
+        classes: dict[str, StoredClass] = {}
+        for name, number in select("SELECT name, version FROM classes ORDER BY place").fetchall():
+            one = known.classes.get(name)
+            if one is None or one.version != number:
+                found = select("SELECT attributes, sentence, version, created FROM classes WHERE name = ?", (name,))
+                attributes, *rest = found.fetchone()
+                one = StoredClass(json.loads(attributes), *rest)
+            classes[name] = one
+        marked, examples = {one.id: one for one in known.taught.examples}, []
+        for (key,) in select("SELECT id FROM examples ORDER BY place").fetchall():
+            if key not in marked:
+                (line,) = self._example_lines("id = ?", key)
+                about = line["id"], line["class"], line["right"], _decode_stored_numbers(line["features"])
+                marked[key] = MarkedExample(*about, line["row"], line["data"])
+            examples.append(marked[key])
+        number, adaptation = self._value("SELECT version FROM adaptation"), known.taught.adaptation
+        if number is None or adaptation is None or adaptation.version != number:
+            line = self._value("SELECT line FROM adaptation")
+            adaptation = None if line is None else _decode_adaptation(json.loads(line), number)
+        versions = dict(select("SELECT class, version FROM taught").fetchall())
+        return StoredState(version, classes, TeachingState(tuple(examples), adaptation, versions))
+
+    def _version(self) -> int:
+        return self._value("SELECT max(version) FROM changes") or 0
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All that is kept, as a file of classes."""
+        state = self.read(StoredState(-1))
+        taught = state.taught.of_classes(state.classes)
+        described = [
+            {**class_line(name, one.attributes, one.sentence), "version": one.version}
+            for name, one in state.classes.items()
+        ]
+        lines = [example_line(one) for one in taught.examples]
+        if taught.adaptation is not None:
+            lines.append(adaptation_line(taught.adaptation))
+        # takes nothing back, but says in which versions the examples of classes were changed last
+        lines.append({**forgotten_line([]), "versions": dict(taught.versions)})
+        return [*described, *({**line, "version": state.version} for line in lines)]
+
+    # Changes
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Nobody else changes the file in this block, and it is read to its end."""
-        with self._shared.lock():
-            if self._inode != self._numbers.inode:
-                self._open()
-            content = os.pread(self._handle, self._numbers.size - self._end, self._end)
-            if len(content) < self._numbers.size - self._end:
-                raise StoreError(self.path, TRUNCATED)
-            for line in content.splitlines():
-                self.read(json.loads(line))
-            self._end += len(content)
-            self._numbers.version = self.version  # a worker may have been killed before it could say so
+    def change(self) -> Iterator[None]:
+        """Nobody else changes anything in this block. At its end all is on the disk, or after an error nothing."""
+        with self.lock, self._explain_errors(), self._transaction():
             yield
+            self.check()
 
-    def maintain(self) -> None:
-        """Nothing: the process that starts the workers maintains the file."""
+    def write(self, line: Line, name: str | None) -> None:
+        """Apply a line, which changes the class of this name, as the next version. Call this within `change`."""
+        self._write([line], name)
 
-    def check(self) -> int:
-        """The size of the file, if it can be found and is whole."""
-        size = check_stored_file(self.path, self._handle, self._end)
-        if size is None:
-            raise StoreError(self.path, REMOVED)
-        return size
+    def _write(self, lines: list[Line], name: str | None) -> None:
+        version = self._version() + 1
+        undo: list[Line] = []
+        for line in lines:
+            undo = self._apply(line, version) + undo
+        self._record(version, name, undo)
 
-    def write(self, line: Line) -> None:
-        """Call this under the lock."""
-        line = {**line, "version": self.version + 1}
-        content = (run_folder.to_line(line) + "\n").encode()
-        size = self.check()
-        try:
-            if size > self._end:  # of a worker that was killed, or found the disk full
-                os.ftruncate(self._handle, self._end)
-            if os.write(self._handle, content) < len(content):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._handle)
-        except OSError as error:
-            with suppress(OSError):  # then whoever writes next cuts it off
-                os.ftruncate(self._handle, self._end)
-            raise OSError(f"cannot append to {self.path} ({error.strerror}): the lines in it are whole") from None
-        self.read(line)
-        self._end += len(content)
-        self._numbers.size = self._end
-        self._numbers.version = self.version
-        if self.is_wasteful:
-            self._numbers.needs_compaction = True
+    def undo(self, version: int) -> str | int | None:
+        """Undo a change → the name of its class; or the version in which that was changed again; None if it cannot be
+        undone. Call this within `change`."""
+        select = "SELECT class, undo FROM changes WHERE version = ?"
+        name, lines = self._connection.execute(select, (version,)).fetchone() or (None, "[]")
+        if name is None or lines == "[]":
+            return None
+        last: int = self._value("SELECT max(version) FROM changes WHERE class = ?", name)
+        if last == version:
+            self._write(json.loads(lines), name)
+        return cast(str, name) if last == version else last
 
-    def _open(self) -> None:
-        if not self._numbers.inode:  # the process that keeps the file was killed while it replaced it
-            raise StoreError(self.path, ORPHANED)
-        try:
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND)
-        except (FileNotFoundError, NotADirectoryError):
-            raise StoreError(self.path, REMOVED) from None
-        if os.fstat(handle).st_ino != self._numbers.inode or not files.lock_file(handle, shared=True):
-            os.close(handle)
-            raise StoreError(self.path, REPLACED)
-        os.close(self._handle)
-        super().__init__()
-        self._handle, self._inode, self._end = handle, self._numbers.inode, 0
-
-
-ClassStore: TypeAlias = ClassFile | SharedClassFile
-
-
-class ClassFileOwner:
-    """The file in the process that starts the workers: it keeps other services out, the file there and short."""
-
-    def __init__(self, log: run_folder.LogFile, shared: SharedState) -> None:
-        self.path, self.shared, self._log = log.path, shared, log
-        self._watcher, self._numbers = FileWatcher(), shared.numbers
-        self._numbers.version = ClassFile(log).version
-        log.share()
-        found = os.fstat(log.handle)
-        self._numbers.size, self._numbers.inode = found.st_size, found.st_ino
-
-    def maintain(self) -> None:
-        """Write the file again if it was removed, or if a worker found most of its lines outdated."""
-        self._watcher.run(self._maintain)
-
-    def open_in_worker(self) -> SharedClassFile:
-        return SharedClassFile(self.path, self.shared, self._log.handle)
-
-    def _maintain(self) -> None:
-        if self._exists() and not self._numbers.needs_compaction:
-            return
-        with suppress(BlockingIOError), self.shared.lock(wait=False):  # else a moment later
-            self._numbers.needs_compaction = False
-            self._exists()  # if somebody else's file does, nothing is written
-            inode, size = self._numbers.inode, self._numbers.size
-            self._numbers.inode = 0
+    def check(self) -> None:
+        """Refuse changes if somebody has removed, replaced or cut short the files: they would be lost."""
+        for path, before in self._files.items():
             try:
-                ClassFile(self._log, size).maintain()
-            finally:
-                found = os.fstat(self._log.handle)
-                self._numbers.size = size if found.st_ino == inode else found.st_size
-                self._numbers.inode = found.st_ino
+                found = os.stat(path)
+            except OSError:
+                raise StoreError(
+                    f"somebody has removed {path}",
+                    f"the database of classes was removed, so nothing was changed: {MEND}",
+                ) from None
+            if not os.path.samestat(found, before):
+                raise StoreError(
+                    f"somebody has put another file in the place of {path}",
+                    f"the database of classes was replaced, so nothing was changed: {MEND}",
+                )
+            if path == self.path:
+                if found.st_size < before.st_size:
+                    raise StoreError(
+                        f"somebody has cut {path} short",
+                        f"the database of classes was cut short, so nothing was changed: {MEND}",
+                    )
+                self._files[path] = found
 
-    def _exists(self) -> bool:
-        return check_stored_file(self.path, self._log.handle, self._numbers.size) is not None
+    @contextmanager
+    def _explain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            message = f"{self.path}: {error} ({getattr(error, 'sqlite_errorname', 'unknown')})"
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in NO_ROOM:
+                why = "the change cannot be written to the disk, so nothing was changed: make room, then try again"
+                raise StoreError(message, why, 507) from None
+            why = "the database of classes cannot be used, so nothing was changed: its log says why; then try again"
+            raise StoreError(message, why) from None
 
+    def _record(self, version: int, name: str | None, undo: list[Line]) -> None:
+        put = "INSERT INTO changes (version, class, undo) VALUES (?, ?, ?)"
+        self._connection.execute(put, (version, name, json.dumps(undo, ensure_ascii=False)))
+        self._connection.execute("DELETE FROM changes WHERE version <= ?", (version - KEPT_CHANGES,))
 
-@contextmanager
-def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
-    # the lock among workers is on a file without a name, so that none is left
-    with lock_class_file(path) as log, tempfile.TemporaryFile() as file:
-        yield ClassFileOwner(log, SharedState(file))
+    def _example_lines(self, where: str, *values: object) -> list[Line]:
+        names = ("id", "class", "right", "row", "data", "features", "place")
+        found = self._connection.execute(f"SELECT {', '.join(names)} FROM examples WHERE {where}", values).fetchall()
+        lines = [dict(zip(names, one, strict=True)) for one in found]
+        return [{"key": EXAMPLE_KEY, **one, "right": bool(one["right"])} for one in lines]
+
+    def _apply(self, line: Line, version: int) -> list[Line]:
+        """Apply a line → the lines that undo it."""
+        write, key = self._connection.execute, line["key"]
+        if key == EXAMPLE_KEY:
+            name, row, data = line["class"], line["row"], line["data"]
+            # a row counts once for a class: a second mark replaces the first
+            replaced = (
+                [] if row is None else self._example_lines("class = ? AND row = ? AND data IS ?", name, row, data)
+            )
+            write("DELETE FROM examples WHERE class = ? AND row = ? AND data IS ?", (name, row, data))
+            values = line.get("place"), line["id"], name, line["right"], line["features"], row, data
+            write("INSERT INTO examples VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            self._note_teaching(name, version)
+            return [forgotten_line([line["id"]]), *replaced]
+        if key == FORGOTTEN_KEY:
+            gone = [found for one in line["ids"] for found in self._example_lines("id = ?", one)]
+            for one in gone:
+                write("DELETE FROM examples WHERE id = ?", (one["id"],))
+                self._note_teaching(one["class"], version)
+            for name, number in line.get("versions", {}).items():
+                self._note_teaching(name, number)
+            return gone
+        if key == ADAPTED_KEY:
+            write("DELETE FROM adaptation")
+            if line["told"] is not None:
+                write("INSERT INTO adaptation VALUES (?, ?)", (version, run_folder.to_line(line)))
+            return []  # as long as thousands of others
+        names = ("attributes", "sentence", "created", "place")
+        found = write(f"SELECT {', '.join(names)} FROM classes WHERE name = ?", (key,)).fetchone()
+        old: Line | None = None
+        if found is not None:
+            about = dict(zip(names, found, strict=True))
+            old = {"key": key, "deleted": False, **about, "attributes": json.loads(about["attributes"])}
+        if line["deleted"]:
+            examples = self._example_lines("class = ?", key)
+            for table, column in (("classes", "name"), ("examples", "class"), ("taught", "class")):
+                write(f"DELETE FROM {table} WHERE {column} = ?", (key,))
+            return [] if old is None else [old, *examples]
+        put = (
+            "INSERT INTO classes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "attributes = excluded.attributes, sentence = excluded.sentence, version = excluded.version"
+        )
+        described = json.dumps(line["attributes"], ensure_ascii=False), line.get("sentence"), version
+        write(put, (line.get("place"), key, *described, line.get("created", version)))
+        if old is None:  # what somebody saw of the examples of an older class of this name is gone
+            self._note_teaching(key, version)
+        return [old or class_line(key, None)]
+
+    def _note_teaching(self, name: str, version: int) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO taught VALUES (?, ?)", (name, version))

@@ -95,11 +95,10 @@ class Teaching:
             while (new_id := secrets.token_hex(4)) in ids:
                 pass
             new = MarkedExample(new_id, name, right, features[0], row, data)
-            taught = snapshot.taught.with_example(new, snapshot.version + 1)
-            if len(taught.examples) > self._limits.examples:
-                most = self._limits.examples
+            taught, most = self._classes.apply_change(example_line(new), name), self._limits.examples
+            if len(taught.taught.examples) > most:
                 raise Refusal(409, f"{most} examples were given already, the most that are allowed: take some back")
-            return self._classes.apply_change(snapshot.added, taught, example_line(new)), new
+        return taught, new
 
     def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> ClassSnapshot:
         check_can_learn(self._classes.model)
@@ -112,9 +111,7 @@ class Teaching:
                 raise Refusal(404, f"{missing}: GET /classes/NAME/examples lists all")
             if not ids:
                 return snapshot
-            gone = ids if chosen is None else [chosen]
-            taught = snapshot.taught.without_examples(gone, snapshot.version + 1)
-            return self._classes.apply_change(snapshot.added, taught, forgotten_line(gone))
+            return self._classes.apply_change(forgotten_line(ids if chosen is None else [chosen]), name)
 
     def adapt(self, X: Features, among: Among, force: bool) -> Verdict:
         """Adapt unseen classes to unlabelled rows (n, d), if validation classes say that this helps, or if forced."""
@@ -142,16 +139,14 @@ class Teaching:
             found = Adaptation(kept, verdict)
             for name in {label for one in kept for label in one.classes} - now.kinds.keys():  # deleted meanwhile
                 found = replace(found, kept=tuple(one.without(name) for one in found.kept))
-            taught = replace(now.taught, adaptation=found)
-            self._classes.apply_change(now.added, taught, adaptation_line(found))
+            self._classes.apply_change(adaptation_line(found), None)
         return verdict
 
     def forget_adaptation(self) -> ClassSnapshot:
         with self._classes.lock_for_change() as snapshot:
             if snapshot.taught.adaptation is None:
                 return snapshot
-            taught = replace(snapshot.taught, adaptation=None)
-            return self._classes.apply_change(snapshot.added, taught, adaptation_line(None))
+            return self._classes.apply_change(adaptation_line(None), None)
 
 
 def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:

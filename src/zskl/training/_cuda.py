@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WARM_UP = 3  # steps before the capture, undone afterwards: in the first one, libraries set themselves up
 SMALLEST = 16  # the least side of a product of tiles
 LARGEST = 16384  # entries of a tile (batch, classes) that one program holds
+PRODUCT_BYTES = 1 << 28  # of the gradients of single rows, which are made for so many members at once
 ALIGNED = 4  # numbers: matrix products are slow on rows that do not begin at a multiple of 16 bytes
 
 
@@ -121,11 +122,16 @@ def square_rows(X: Tensor, U: Tensor, Z: Tensor, B: Tensor, Y: Tensor) -> Tensor
     from zskl.training import _triton_kernels
 
     (K, d, C), (n, p) = Z.shape, U.shape[1:]
-    X, U, Z, B, Y = (one.contiguous() for one in (X, U, Z, B, Y))
+    X, U = X.contiguous(), U.contiguous()
     squares = Z.new_empty((K, d, p))
-    _triton_kernels.square[(-(-d // 64), -(-p // 64), K)](
-        *(X, U, Z, B, Y, squares, 4 / n, n, d, p, C), **{"PRECISION": _precision(), "DB": 64, "PB": 64, "CB": 32}
-    )
+    at_once = max(1, min(K, PRODUCT_BYTES // (4 * d * n * p)))
+    for first in range(0, K, at_once):
+        some = slice(first, min(first + at_once, K))
+        right = B[some].mT[..., None] * Y[:, None, :]  # (k, C, n, p): all diag(B_i) Y side by side
+        G = Z[some] @ right.reshape(len(right), C, n * p)
+        _triton_kernels.sum_squares[(-(-d // 16), -(-p // 128), len(right))](
+            *(X, U, G, squares, 4 / n, first, n, d, p), **{"DB": 16, "PB": 128}
+        )
     return squares
 
 

@@ -13,7 +13,7 @@ For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d,
 
 and of a step whose second moment is that of single rows, the one kernel
 
-    square    Σ_i (x_i u_iᵀ + Z diag(B_i) Y)², without any of the n matrices (d, p) in memory
+    sum_squares    Σ_i (x_i u_iᵀ + G_i)², where G_i = Z diag(B_i) Y are made by the library for a few members at once
 """
 
 # mypy: ignore-errors
@@ -165,9 +165,8 @@ def descend(
 
 
 @triton.jit
-def square(
-    X, U, Z, B, Y, squares, factor, n, d, p, C, PRECISION: tl.constexpr,
-    DB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
+def sum_squares(
+    X, U, G, squares, factor, first, n, d, p, DB: tl.constexpr, PB: tl.constexpr
 ):  # fmt: skip
     k = tl.program_id(2).to(tl.int64)
     a, j = tl.program_id(0) * DB + tl.arange(0, DB), tl.program_id(1) * PB + tl.arange(0, PB)
@@ -175,13 +174,8 @@ def square(
     total = tl.zeros((DB, PB), dtype=tl.float32)
     for i in range(0, n):
         x = tl.load(X + i * d + a, mask=a < d, other=0.0)
-        u = tl.load(U + (k * n + i) * p + j, mask=j < p, other=0.0)
-        g = x[:, None] * u[None, :]
-        for first in range(0, C, CB):
-            c = first + tl.arange(0, CB)
-            z = tl.load(Z + (k * d + a[:, None]) * C + c[None, :], mask=(a < d)[:, None] & (c < C)[None, :], other=0.0)
-            y = tl.load(Y + c[:, None] * p + j[None, :], mask=(c < C)[:, None] & (j < p)[None, :], other=0.0)
-            y *= tl.load(B + (k * n + i) * C + c, mask=c < C, other=0.0)[:, None]
-            g = tl.dot(z, y, g, input_precision=PRECISION)
+        u = tl.load(U + ((first + k) * n + i) * p + j, mask=j < p, other=0.0)
+        g = tl.load(G + ((k * d + a[:, None]) * n + i) * p + j[None, :], mask=inside, other=0.0)
+        g += x[:, None] * u[None, :]
         total += g * g
-    tl.store(squares + (k * d + a[:, None]) * p + j[None, :], factor * total, mask=inside)
+    tl.store(squares + ((first + k) * d + a[:, None]) * p + j[None, :], factor * total, mask=inside)
