@@ -119,7 +119,7 @@ def test_model_without_feature_names_takes_exactly_its_columns(here):
 
 
 def test_tuned_model_predicts_probabilities_and_unknown(tmp_path, monkeypatch):
-    """fit --tune, then predict --probabilities and --reject, as a practitioner would."""
+    """fit --tune, then predict --probabilities and --min-probability, as a practitioner would."""
     monkeypatch.chdir(tmp_path)
     data = datasets.load("digits")
     np.save("rows.npy", data.X[:40])
@@ -141,7 +141,7 @@ def test_tuned_model_predicts_probabilities_and_unknown(tmp_path, monkeypatch):
     np.testing.assert_allclose([float(a[2]) for a in answers], expected.max(axis=1), rtol=1e-4)
     assert [a[1] for a in answers] == [line.split(",")[1] for line in plain[1:]]
     middle = float(np.median(expected.max(axis=1)))
-    rejected = [line.split(",") for line in invoke(*command, "--reject", middle)[1].splitlines()[1:]]
+    rejected = [line.split(",") for line in invoke(*command, "--min-probability", middle)[1].splitlines()[1:]]
     unknown = [a[1] == "unknown" for a in rejected]
     np.testing.assert_array_equal(unknown, expected.max(axis=1) < middle)
     assert [a[2] for a in rejected] == [line.split(",")[2] for line in plain[1:]]  # scores stay scores
@@ -156,7 +156,7 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
     model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
     plain = list(predict.Predictor(model, top=5).lines("rows.npy"))
-    rejecting = list(predict.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
+    rejecting = list(predict.Predictor(model, top=5, min_probability=0.0).lines("rows.npy"))
     likely = list(predict.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
     assert rejecting == plain
     assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
@@ -168,13 +168,13 @@ def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     np.save("rows.npy", datasets.load("digits").X[:5])
     invoke("fit", "digits", "-o", "plain.zskl", "--no-tune")
-    for option in (("--probabilities",), ("--reject", "0.5")):
+    for option in (("--probabilities",), ("--reject", "0.05"), ("--coverage", "0.9"), ("--risk", "0.1")):
         with pytest.raises(ValueError, match="zskl fit --calibrate"):
             invoke("predict", "plain.zskl", "rows.npy", *option)
     invoke("fit", "digits", "-o", "calibrated.zskl", "--no-tune", "--calibrate")
     assert zskl.load("calibrated.zskl").temperatures_ is not None
     with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
-        invoke("predict", "calibrated.zskl", "rows.npy", "--reject", 1.5)
+        invoke("predict", "calibrated.zskl", "rows.npy", "--min-probability", 1.5)
 
 
 def test_output_that_is_also_an_input_is_refused(tmp_path):

@@ -164,7 +164,7 @@ def test_batched_rows_get_the_answers_of_single_rows(case, scored):
 def test_only_rows_with_equal_options_are_batched(plain, scored):
     _, X, client = plain
     rows = [{"rows": [row]} for row in X[:3].tolist()]
-    options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"reject": 0.9}]
+    options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"min_probability": 0.9}]
     options.append({"features": True})
     bodies = [row | some for row in rows for some in options]
     answers = [answer.json() for answer in together(client.app, bodies)]
@@ -357,17 +357,17 @@ def test_too_large_answers_are_refused(shown, plain):
     assert "--data" in refusal(asks(plain[2], rows=[[0.0] * 6], nearest=1), 409)
 
 
-def test_none_of_these_below_the_reject_threshold(shown):
+def test_none_of_these_below_a_probability(shown):
     model, data, client = shown
     best = model.predict_proba(data.X, candidates=model.candidates_).max(axis=1)
     limit = float(np.median(best)) + 1e-9
-    found = asks(client, data_rows=list(range(12)), reject=limit).json()["predictions"]
+    found = asks(client, data_rows=list(range(12)), min_probability=limit).json()["predictions"]
     assert [one["none_of_these"] for one in found] == (best < limit).tolist()
     assert 0 < sum(one["none_of_these"] for one in found) < 12
     scores = model.top_k(data.X, 5, return_scores=True)[1]
     assert_close([one["average"] for one in found], scores.mean(axis=1), SUMS.single)
     plain = services.client_of(services.kernel().fit(data.X[:6], data.y[:6], data.signatures))
-    assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), reject=0.5), 422)
+    assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), min_probability=0.5), 422)
 
 
 @pytest.mark.parametrize("features", [False, True])

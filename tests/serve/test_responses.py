@@ -48,7 +48,10 @@ def test_openapi_lists_every_operation(plain):
         "by",
         "raw",
         "attributes",
+        "coverage",
         "reject",
+        "risk",
+        "min_probability",
         "nearest",
         "features",
     } == {one["name"] for one in predict["parameters"]}

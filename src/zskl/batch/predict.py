@@ -77,7 +77,8 @@ class Predictor:
             raise ValueError(f"top is {top}: expected at least 1")
         reject, min_probability = read_old_reject(model, reject, min_probability)
         likely = probabilities or min_probability is not None
-        if likely and model.temperatures_ is None:
+        decides = reject is not None or risk is not None
+        if (likely and model.temperatures_ is None) or ((decides or coverage is not None) and model.decisions_ is None):
             raise ValueError(
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
                 "zskl fit --calibrate"
@@ -89,7 +90,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         if min_probability is not None:
             check_unknown_label(self.panel.labels)
-        self.coverage, self.decides = coverage, reject is not None or risk is not None
+        self.coverage, self.decides = coverage, decides
         self.decider = None
         if self.decides or coverage is not None:
             self.decider = Decider(model, self.panel.labels, self.panel.seen, coverage, reject, risk)

@@ -69,21 +69,17 @@ def read_old_reject(
     model: ZeroShotClassifier, reject: float | None, least: float | None
 ) -> tuple[float | None, float | None]:
     """`reject` and `min_probability`; until 0.3 the first one was called as the second one was meant."""
-    if reject is not None and model.decisions_ is None and model.temperatures_ is not None:
+    old = reject is not None and model.decisions_ is None and model.temperatures_ is not None
+    if old or (isinstance(reject, float) and 0.5 <= reject < 1):
+        taken = ", as which it was taken, because an earlier version calibrated this model" if old else ""
         warnings.warn(
-            f"reject is {reject}, and this model was calibrated by an earlier version: taken as the least probability "
-            "of an answer, which is now min_probability; calibrate the model again for a share of known rows",
+            f"reject is {reject}: from 0.3 it is the share of rows of known classes that may be called unknown; the "
+            f"least probability of an answer is min_probability now{taken}",
             FutureWarning,
             stacklevel=find_caller_level(),
         )
-        return None, reject
-    if reject is not None and reject >= 0.5:
-        warnings.warn(
-            f"reject is {reject}: from 0.3 that is the share of rows of known classes that are called unknown; the "
-            "least probability of an answer is min_probability now",
-            FutureWarning,
-            stacklevel=find_caller_level(),
-        )
+    if old:
+        reject, least = None, reject
     if least is not None:
         number = isinstance(least, int | float | np.number) and not isinstance(least, bool)
         if not number or not 0 <= least <= 1:

@@ -140,8 +140,8 @@ function comparing(prediction, against, row, classes, chosen) {
   return field("Compare with", select, { class: "field inline" });
 }
 
-// `asked`: { row, label, photo, limit, against }. `chosen` gets the class to compare with, null for the second best.
-export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen) {
+// The first: { row, label, photo, asked, against }. `chosen` gets the class to compare with, null for the second best.
+export function answerCard({ row, label, photo, asked, against }, prediction, context, chosen) {
   const { model, classes } = context;
   const byName = new Map(model.attributes.map((one) => [one.name, one]));
   const right =
@@ -180,5 +180,5 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
           ),
         ];
   const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
-  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), why, el("p", {}, about)];
+  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, asked), why, el("p", {}, about)];
 }

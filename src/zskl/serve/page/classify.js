@@ -101,7 +101,7 @@ export function classify(section, context) {
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const nearest = model.data?.pictures ? LOOKS : 0;
-    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common() };
+    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common(), ...unsure.one() };
     const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
     return shown === mine ? found[0] : undefined;
   });
@@ -114,7 +114,7 @@ export function classify(section, context) {
       widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
       context.say(`${head.label ?? `${thing.One} ${head.row.row}`}: ${said(one)}.`);
       const kept = against === one.class ? null : against;
-      return answerCard({ ...head, against: kept, limit: unsure.options().reject }, one, context, (name) => {
+      return answerCard({ ...head, against: kept, asked: unsure.one() }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
       });
