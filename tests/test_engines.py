@@ -53,10 +53,17 @@ def dask():
         yield engine
 
 
-@pytest.fixture(params=["loky", "dask"])
+@pytest.fixture(scope="module")
+def ray():
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with engines.opened(Engine("ray", workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["loky", "dask", "ray"])
 def engine(request):
-    """Every engine with two workers; those of Dask serve all tests here."""
-    return LOKY if request.param == "loky" else request.getfixturevalue("dask")
+    """Every engine with two workers; those of Dask and Ray serve all tests here."""
+    return LOKY if request.param == "loky" else request.getfixturevalue(request.param)
 
 
 def material(folder):
@@ -143,7 +150,7 @@ def test_a_task_that_kills_every_worker_ends_with_a_clear_error(monkeypatch):
     ("arguments", "words"),
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
-        ({"name": "ray"}, "engine is 'ray': expected one of loky, dask"),
+        ({"name": "spark"}, "engine is 'spark': expected one of loky, dask, ray"),
         ({"workers": 0}, "workers is 0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
@@ -163,6 +170,7 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 # What runs on them
 
 
+@pytest.mark.parametrize("engine", ["loky", "dask"], indirect=True)  # importing all for Ray too takes seconds
 def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}

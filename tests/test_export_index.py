@@ -95,7 +95,7 @@ def test_the_command(toy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = fitted(toy, "class means")
     model.save("toy.zskl")
-    done = zskl("export", "toy.zskl", "-o", "classes.usearch", "--index", "usearch")
+    done = zskl("export", "toy.zskl", "-o", "classes.usearch", "--to", "usearch")
     assert (done.returncode, done.stdout) == (0, "")
     assert "wrote classes.usearch: the vectors of the 205 classes of toy.zskl for usearch" in done.stderr
     about = json.loads((tmp_path / "classes.usearch.json").read_text("utf-8"))
@@ -116,9 +116,9 @@ def test_what_is_refused_says_why(toy, tmp_path, monkeypatch):
     methods.build("eszsl").fit(toy.X, toy.y, toy.table).save("eszsl.zskl")
     for arguments, sentence in [
         (["--index", "usearch"], "a model of the method 'eszsl' has no vectors to search: expected class means or a"),
-        (["--rows", "rows.csv"], "--rows rows.csv was given without --index"),
-        (["--index", "faiss", "--fixed"], "--fixed and --index were both given"),
-        (["--index", "annoy"], "'annoy' is not one of"),
+        (["--rows", "rows.csv"], "--rows rows.csv was given with --to onnx"),
+        (["--to", "faiss", "--fixed"], "--fixed and --to faiss were both given"),
+        (["--to", "annoy"], "'annoy' is not one of"),
     ]:
         done = zskl("export", "eszsl.zskl", "-o", "out", *arguments)
         assert done.returncode == 2

@@ -253,8 +253,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         encoded = self._read_rows(X)
         options = {"reject": reject, "risk": risk, "min_probability": min_probability}
-        found: NumPyArray = self.model_.predict(encoded, self._read_table(descriptions), candidates, **options)
-        return found
+        return self.model_.predict(encoded, self._read_table(descriptions), candidates, **options)
 
     def predict_set(
         self, X: Any, coverage: float = 0.9, descriptions: Any = None, candidates: Labels | None = None
@@ -278,10 +277,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             For each row the names of classes, best first.
         """
         encoded = self._read_rows(X)
-        found: list[tuple[Any, ...]] = self.model_.predict_set(
-            encoded, coverage, self._read_table(descriptions), candidates
-        )
-        return found
+        return self.model_.predict_set(encoded, coverage, self._read_table(descriptions), candidates)
 
     def predict_proba(self, X: Any, descriptions: Any = None, candidates: Labels | None = None) -> NumPyArray:
         """Give the probability of each class for each row.

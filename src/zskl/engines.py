@@ -1,7 +1,7 @@
-"""Many calls of one function at once, in processes of this machine (joblib on loky) or on a Dask cluster.
+"""Many calls of one function at once: in processes of this machine (joblib on loky), on a Dask or on a Ray cluster.
 
-What all calls share is sent to each worker once. You get each result exactly once, even if a worker dies. joblib and
-Dask decide where a call runs. Dask runs through its own client, because joblib's backend for it waits for ever for a
+What all calls share is sent to each worker once. You get each result exactly once, even if a worker dies. joblib, Dask
+and Ray decide where a call runs. Dask runs through its own client, because joblib's backend for it waits for ever for a
 call whose worker has died for good.
 """
 
@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import warnings
@@ -22,14 +23,17 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import joblib
+import numpy as np
 from threadpoolctl import threadpool_limits
 
+from zskl._files import replace_file
 from zskl._validation import check_count, check_option
+from zskl.scorer import Scorer
 
-__all__ = ["Engine", "each", "opened", "slots"]
+__all__ = ["Engine", "each", "opened", "score_file", "slots"]
 
 log = logging.getLogger(__name__)
-ENGINES = ("loky", "dask")
+ENGINES = ("loky", "dask", "ray")
 DEATHS = 3  # workers that may die in a row without finishing a task
 MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
 IDLE = 3600  # seconds until an idle process ends; the default, 300, is less than some fits between two searches
@@ -37,6 +41,7 @@ LOOK_EVERY = 0.5  # seconds between two looks at the process that started a work
 PATIENCE = 60.0  # seconds for a scheduler to answer, on a busy machine; if nobody listens, we do not wait
 FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
 SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
+BATCH = 1 << 14  # rows of a file that are scored together
 LIBRARY = "zskl"  # the logger above all of ours
 _LOCK = threading.Lock()
 _LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
@@ -52,10 +57,11 @@ class Engine:
 
     Parameters
     ----------
-    name : {"loky", "dask"}, default="loky"
-        Processes of this machine, or a Dask cluster.
+    name : {"loky", "dask", "ray"}, default="loky"
+        Processes of this machine, a Dask or a Ray cluster.
     address : str, default=None
-        The address of a Dask scheduler. None starts one on this machine for as long as it is needed.
+        The address of a Dask scheduler, or that of a Ray cluster, such as "auto" for the one of this machine. None
+        starts one on this machine for as long as it is needed, or takes the one that `ray.init` has started.
     workers : int, default=None
         The number of processes on this machine. None takes one for each core that this process may use.
 
@@ -82,7 +88,8 @@ class Engine:
         if self.workers is not None:
             check_count("workers", self.workers)
         if self.address is not None and self.name == "loky":
-            raise ValueError(f"address is {self.address!r} with engine 'loky': expected engine 'dask', or no address")
+            expected = "expected engine 'dask' or 'ray', or no address"
+            raise ValueError(f"address is {self.address!r} with engine 'loky': {expected}")
         if self.address is not None and self.workers is not None:
             raise ValueError(
                 f"workers is {self.workers} and address is {self.address!r}: a cluster at an address has its own "
@@ -133,6 +140,9 @@ def slots(engine: Engine) -> int:
     """
     if engine.address is None:
         return engine.processes
+    if engine.name == "ray":
+        with _connect_to_ray(engine) as ray:
+            return _count_ray_slots(ray)
     with _connect(engine) as client:
         return sum(client.nthreads().values())
 
@@ -144,7 +154,7 @@ def opened(engine: Engine) -> Iterator[Engine]:
     Parameters
     ----------
     engine : Engine
-        The engine. A Dask engine without an address gets a cluster on this machine, which ends with the block.
+        The engine. One of Dask or Ray without an address gets a cluster on this machine, which ends with the block.
 
     Yields
     ------
@@ -159,8 +169,9 @@ def opened(engine: Engine) -> Iterator[Engine]:
     ...     [list(engines.each(mul, [factor], 7, ready)) for factor in (2, 3)]
     [[(0, 14)], [(0, 21)]]
     """
-    if engine.name == "dask" and engine.address is None:
-        with start_local_cluster(engine) as ready:
+    start = {"dask": start_local_cluster, "ray": start_local_ray}.get(engine.name)
+    if start is not None and engine.address is None:
+        with start(engine) as ready:
             yield ready
     else:
         yield engine
@@ -213,7 +224,7 @@ def each(
             yield position, function(shared, task)
         return
     log.info("%d tasks go to %s", len(tasks), engine)
-    run = {"loky": run_in_processes, "dask": run_on_dask}[engine.name]
+    run = {"loky": run_in_processes, "dask": run_on_dask, "ray": run_on_ray}[engine.name]
     call = partial(call_and_capture, function)
     pending, deaths = dict(enumerate(tasks)), 0
     with opened(engine) as ready:
@@ -247,6 +258,76 @@ def ignore_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+
+
+# Scores: what a task of any engine does with one file
+
+
+def score_file(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    scorer: Scorer | str | os.PathLike[str],
+    *,
+    vectors: bool = False,
+) -> int:
+    """Score one file of rows in bounded memory, and write the answers as Parquet, whole or not at all.
+
+    Hand it to whatever runs your tasks: `each`, a Dask bag, Ray, Spark, an array of cluster jobs.
+
+    Parameters
+    ----------
+    path : path-like
+        A Parquet file, or an .npy file (n, d).
+    out : path-like
+        The Parquet file to write: other columns of `path` (of an .npy file the number `row`), then the answers.
+    scorer : Scorer or path-like
+        The scorer, or its file or that of a model.
+    vectors : bool, default=False
+        Write `Scorer.vectors` in place of answers: for SQL and for vector databases.
+
+    Returns
+    -------
+    int
+        How many rows there were.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, zskl
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = zskl.ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/rows.npy", np.array([[0, 1], [1, 1]], np.float16))
+    ...     zskl.engines.score_file(f"{folder}/rows.npy", f"{folder}/found.parquet", zskl.Scorer(model))
+    2
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    answer = scorer if isinstance(scorer, Scorer) else Scorer(scorer)
+    call = answer.vectors if vectors else answer
+
+    def batches() -> Iterator[Any]:
+        if not str(path).endswith(".npy"):
+            with parquet.ParquetFile(path) as file:
+                yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH))
+            return
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        for start in range(0, len(rows), BATCH):
+            some = np.ascontiguousarray(rows[start : start + BATCH])
+            features = pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), some.shape[1])
+            yield pa.table({"row": np.arange(start, start + len(some)), "features": features})
+
+    count, writer = 0, None
+    with replace_file(out) as file:
+        for batch in batches():
+            found = call(batch)
+            writer = writer or parquet.ParquetWriter(file, found.schema)
+            writer.write_table(found)
+            count += found.num_rows
+        if writer is None:
+            raise ValueError(f"{path} has no rows: expected at least one; leave the file out")
+        writer.close()
+    return count
 
 
 # Processes of this machine
@@ -414,6 +495,71 @@ class SubmittedTasks:
     def _start(self, position: int) -> None:
         del self._waiting[position]
         self._started(position)
+
+
+# A Ray cluster
+
+
+@contextmanager
+def start_local_ray(engine: Engine) -> Iterator[Engine]:
+    """One that only this process uses, or the one that it has already."""
+    with _connect_to_ray(engine) as ray:
+        yield replace(engine, address=ray.get_runtime_context().gcs_address, workers=None)
+
+
+@contextmanager
+def _connect_to_ray(engine: Engine) -> Iterator[Any]:
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("engine is 'ray', which needs the package 'ray': pip install 'zskl[ray]'") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # whoever starts Ray in this way has not been asked
+    here: dict[str, Any] = {}
+    if engine.address is None:  # workers find what this process finds
+        found = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
+        here = {"num_cpus": engine.processes, "include_dashboard": False, "runtime_env": found}
+    try:
+        with ignore_interrupts():
+            ray.init(engine.address, log_to_driver=False, logging_level=logging.CRITICAL, **here)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {engine.address!r} ({type(error).__name__}): expected an address such as "
+            "10.0.0.1:6379, or 'auto' on a machine of the cluster; start one with: ray start --head"
+        ) from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _count_ray_slots(ray: Any) -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def run_on_ray(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    with _connect_to_ray(engine) as ray:
+        call = ray.remote(num_cpus=1, max_retries=0)(call_task)
+        data = ray.put(shared)
+        waiting = {call.remote(function, data, task): position for position, task in tasks.items()}
+        submitted = SubmittedTasks(tasks, _count_ray_slots(ray), started)
+        try:
+            while waiting:
+                done = ray.wait(list(waiting))[0][0]
+                try:
+                    value = ray.get(done)
+                except ray.exceptions.RayTaskError as error:
+                    raise error.cause from None
+                except ray.exceptions.RayError as error:
+                    raise LostError(str(error).partition("\n")[0]) from error
+                position = waiting.pop(done)
+                submitted.finish(position)
+                yield position, value
+        finally:
+            for unfinished in waiting:
+                ray.cancel(unfinished, force=True)
 
 
 def call_task(function: Task, shared: Any, task: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Fitted models in formats that other programs run: ONNX graphs, and indexes for vector search."""
+"""Fitted models in formats that other programs run: ONNX graphs, SQL, and indexes for vector search."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.estimators.search_vectors import SearchMap
+from zskl.scorer import Scorer
 from zskl.version import __version__
 
-__all__ = ["describe", "to_index", "to_onnx"]
+__all__ = ["describe", "to_index", "to_onnx", "to_sql"]
 
 OPSET, IR_VERSION = 17, 8  # of 2022
 LIMIT = (2 << 30) - (1 << 20)  # bytes of arrays in a file: protobuf's 2 GiB, less room for the rest
@@ -228,6 +229,78 @@ def assemble_model(
         producer_name="zskl",
         producer_version=__version__,
     )
+
+
+# SQL
+
+SQL = """\
+-- Class means as SQL for DuckDB 1.3 and later, written by zskl {version}. Load it once, then ask of any table with a
+-- column id and a column vector of {columns} numbers, as zskl.Scorer.vectors writes them:
+--     SELECT * FROM zskl_score('rows');
+CREATE OR REPLACE TABLE zskl_classes (place INTEGER, class {kind}, temperature DOUBLE, vector FLOAT[{columns}]);
+INSERT INTO zskl_classes VALUES
+{classes};
+CREATE OR REPLACE MACRO zskl_score(rows) AS TABLE
+WITH scores AS (
+  SELECT id, place, max(array_inner_product(r.vector::FLOAT[{columns}], c.vector)) AS score
+  FROM query_table(rows) r, zskl_classes c GROUP BY id, place
+), best AS (
+  SELECT id, max(score) AS score, min_by(place, (-score, place)) AS place, list(score) AS scores
+  FROM scores GROUP BY id
+), named AS (
+  SELECT id, class, score, 1 / list_sum(list_transform(scores, lambda s: exp((s - score) / temperature))) AS probability
+  FROM best JOIN (SELECT DISTINCT place, class, temperature FROM zskl_classes) USING (place)
+)
+SELECT id, class, score, probability, coalesce(probability < {reject}, false) AS unknown FROM named;
+"""
+
+
+def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Write class means as SQL for DuckDB: a table of class vectors, and a macro that answers as `predict` does.
+
+    The macro `zskl_score('rows')` takes the name of a table with a column `id` and a column `vector`, which
+    `Scorer.vectors` or `zskl.engines.score_file(..., vectors=True)` writes. It gives id, class, score, probability and
+    `unknown`. The last number of a row's vector is 1, that of a class's vector what crowding and calibration take off,
+    so the order of inner products is that of the scores.
+
+    Parameters
+    ----------
+    model : Scorer, ClassMeansClassifier or path-like
+        A scorer, a fitted model, or the file of either.
+    path : str or path-like
+        The file to write.
+
+    Examples
+    --------
+    >>> import tempfile, zskl
+    >>> data = zskl.datasets.make_synthetic()
+    >>> model = zskl.ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     zskl.export.to_sql(model, f"{folder}/classes.sql")
+    """
+    scorer = model if isinstance(model, Scorer) else Scorer(model)
+    files.check_target(path)
+    labels, vectors = scorer.class_vectors()
+    names = labels.tolist()
+    places = {label: place for place, label in enumerate(scorer.classes_.tolist())}
+    sharpness = scorer.temperatures_
+
+    def literal(value: Any) -> str:
+        return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+    lines = [
+        f"({places[name]}, {literal(name)}, {'NULL' if sharpness is None else sharpness[places[name]]}, "
+        f"[{','.join(map('%.9g'.__mod__, vector))}])"
+        for name, vector in zip(names, vectors.tolist(), strict=True)
+    ]
+    text = SQL.format(
+        version=__version__,
+        columns=vectors.shape[1],
+        kind="BIGINT" if isinstance(names[0], int) else "VARCHAR",
+        classes=",\n".join(lines),
+        reject="NULL" if scorer.reject is None else repr(float(scorer.reject)),
+    )
+    files.write_atomically(path, text.encode())
 
 
 # Search index

@@ -45,7 +45,7 @@ def complete_datasets(incomplete: str) -> list[str]:
     return known + sorted(folders)
 
 
-EngineName: TypeAlias = Literal["loky", "dask"]
+EngineName: TypeAlias = Literal["loky", "dask", "ray"]
 Data: TypeAlias = Annotated[
     str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=complete_datasets)
 ]
@@ -55,9 +55,9 @@ UnchangedModel: TypeAlias = Annotated[Path, typer.Argument(help="A model file; t
 ModelOut: TypeAlias = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")]
 Runs: TypeAlias = Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")]
 EngineOption: TypeAlias = Annotated[
-    EngineName | None, about_machine(help="Processes of this machine (loky) or a Dask cluster.")
+    EngineName | None, about_machine(help="Processes of this machine (loky), or a Dask or Ray cluster.")
 ]
-Address: TypeAlias = Annotated[str | None, about_machine(help="The address of the Dask scheduler.")]
+Address: TypeAlias = Annotated[str | None, about_machine(help="The address of the Dask scheduler, or of Ray.")]
 Workers: TypeAlias = Annotated[int | None, about_machine(min=1, help="How many processes. Default: one per core.")]
 Root: TypeAlias = Annotated[
     list[Path] | None,
@@ -111,7 +111,7 @@ def mark_text(path: Any, encoding: str, decimal: str) -> Any:
     """A path, or None; with how its text is written, if that is not as usual."""
     if path is None or (encoding, decimal) == ("utf-8", "."):
         return path
-    from zskl.datasets.tables import TextFile
+    from zskl.datasets.tables.source import TextFile
 
     return TextFile(str(path), encoding, decimal)
 

@@ -254,36 +254,56 @@ def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | No
 @_options.reads_text("rows")
 def export(
     model: _options.ModelFile,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The ONNX file, or the index, to write.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
+    to: Annotated[
+        Literal["onnx", "scorer", "sql", "usearch", "faiss"] | None,
+        typer.Option(
+            help="An ONNX file (the default); of class means what zskl.Scorer needs, or SQL for DuckDB; or the class "
+            "vectors as a search index, their names in FILE.json."
+        ),
+    ] = None,
     fixed: Annotated[
         bool, typer.Option("--fixed", help="Fix the classes to those of the model: one input, less to compute.")
     ] = False,
     index: Annotated[
         Literal["usearch", "faiss"] | None,
-        typer.Option(help="Instead: the class vectors of the model as a search index, their names in FILE.json."),
+        typer.Option(help="The same as --to usearch or --to faiss.", hidden=True),
     ] = None,
     rows: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --index: the rows of this features file in place of the classes."),
+        typer.Option(metavar="FILE", help="In an index: the rows of this features file in place of the classes."),
     ] = None,
 ) -> None:
     """Write a model as an ONNX file, scaling included: features, and signatures of any classes, to raw scores.
 
-    With --index, write vectors whose inner products order classes and rows as the model does.
+    --to usearch and --to faiss write vectors whose inner products order classes and rows as the model does. --to sql
+    and --to scorer write class means for databases and for engines.
 
     Example: [b]zskl export birds.zskl -o birds.onnx[/b]
 
-    Example: [b]zskl export birds.zskl -o classes.usearch --index usearch[/b]
+    Example: [b]zskl export birds.zskl -o classes.usearch --to usearch[/b]
+
+    Example: [b]zskl export birds.zskl -o classes.sql --to sql[/b]
     """
     from zskl import _files, methods
     from zskl import export as exporting
     from zskl.batch.predict import write_row_index
+    from zskl.scorer import Scorer
 
+    if index is not None and to not in (None, index):
+        raise ValueError(f"--to {to} and --index {index} were both given: leave one out")
+    to = to or index or "onnx"
+    index = to if to in ("usearch", "faiss") else None  # type: ignore[assignment]
     if index is None and rows is not None:
-        raise ValueError(f"--rows {rows} was given without --index: say which library searches them, usearch or faiss")
-    if index is not None and fixed:
-        raise ValueError("--fixed and --index were both given: --fixed is for ONNX files; leave one out")
+        raise ValueError(f"--rows {rows} was given with --to {to}: they go into an index; say --to usearch or faiss")
+    if to != "onnx" and fixed:
+        raise ValueError(f"--fixed and --to {to} were both given: --fixed is for ONNX files; leave one out")
     _files.check_target(out, model, rows)
+    if to in ("scorer", "sql"):
+        scorer = Scorer(model)
+        exporting.to_sql(scorer, out) if to == "sql" else scorer.save(out)
+        note(f"wrote {out}: the {len(scorer.classes_)} classes of {model} for {'DuckDB' if to == 'sql' else 'engines'}")
+        return
     loaded = methods.load(model)
     if index is not None:
         if rows is None:
@@ -301,13 +321,15 @@ def export(
 
 @_options.reads_text("signatures")
 def serve(
-    model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
+    model: Annotated[Path | None, typer.Argument(help="A model file.", envvar="ZSKL_MODEL")] = None,
     data: Annotated[
         str | None,
         typer.Option(
             metavar="DATASET",
             help="A dataset folder or name: rows to look at and to rank.",
             autocompletion=_options.complete_datasets,
+            envvar="ZSKL_DATASET",  # ZSKL_DATA is the folder of the benchmarks
+            allow_from_autoenv=False,
         ),
     ] = None,
     images: Annotated[
@@ -335,6 +357,16 @@ def serve(
             envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."
         ),
     ] = None,
+    read_token: Annotated[
+        str | None, _options.more(help="A second secret, for those who may ask everything and change nothing.")
+    ] = None,
+    rate_limit: Annotated[
+        int | None, _options.more(min=1, metavar="N", help="Requests a minute that one address may send.")
+    ] = None,
+    access_log: Annotated[bool, _options.more("--access-log", help="Log a line for each request.")] = False,
+    json_logs: Annotated[
+        bool, _options.more("--json-logs", help="Log lines of JSON, with the ids of requests.")
+    ] = False,
     public_url: Annotated[
         str | None,
         _options.more(
@@ -369,6 +401,8 @@ def serve(
     Example: [b]zskl serve --demo[/b]
 
     Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
+
+    Each option can be set in the environment: ZSKL_PORT=8080, ZSKL_MODEL, ZSKL_DATASET (--data), ZSKL_DEMO=1.
     """
     from zskl import datasets, methods
     from zskl.cli import _datasets
@@ -391,11 +425,12 @@ def serve(
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
-    address = server.Address(host, port, token, public_url)
+    address = server.Address(host, port, token, public_url, read_token, rate_limit)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
     names = (
         None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
     )
-    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
+    logs = {"json_logs": json_logs, "access_log": access_log}
+    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers, device, **logs)
     note("stopped")
