@@ -298,7 +298,7 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
         columns=vectors.shape[1],
         kind="BIGINT" if isinstance(names[0], int) else "VARCHAR",
         classes=",\n".join(lines),
-        reject="NULL" if scorer.reject is None else repr(float(scorer.reject)),
+        reject="NULL" if scorer.min_probability is None else repr(float(scorer.min_probability)),
     )
     files.write_atomically(path, text.encode())
 
