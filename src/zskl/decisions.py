@@ -56,8 +56,8 @@ class Hierarchy:
     --------
     >>> from zskl.decisions import Hierarchy
     >>> tree = Hierarchy.read({"crow": "Corvus", "raven": "Corvus", "Corvus": "Corvidae", "jay": [None, "Corvidae"]})
-    >>> tree.parents["jay"], tree.members("Corvus")
-    ((None, 'Corvidae'), ['crow', 'raven'])
+    >>> tree.parents["jay"], tree.parents["crow"]
+    ((None, 'Corvidae'), ('Corvus', 'Corvidae'))
     """
 
     levels: tuple[str, ...]
@@ -103,8 +103,6 @@ class Hierarchy:
             levels = [str(one) for one in table.columns]
             table = table[~table.index.duplicated()]
             given = dict(zip(table.index.tolist(), table.to_numpy(object).tolist(), strict=True))
-        elif isinstance(given, pd.Series):
-            levels, given = [str(given.name or "parent")], given.to_dict()
         if not isinstance(given, Mapping) or not given:
             raise ValueError(
                 f"hierarchy is {str(given)[:60]!r}: expected a table with a row for each class and its parents, or a "
@@ -119,21 +117,6 @@ class Hierarchy:
         depth = max(map(len, parents.values()))
         levels += [f"level {k + 1}" for k in range(len(levels), depth)]
         return cls(tuple(levels[:depth]), {one: line + (None,) * (depth - len(line)) for one, line in parents.items()})
-
-    def members(self, node: Any) -> list[Any]:
-        """List the classes below a node; of a class itself.
-
-        Parameters
-        ----------
-        node : str
-            A parent, or a class.
-
-        Returns
-        -------
-        list
-            Names of classes.
-        """
-        return [node] if node in self.parents else [one for one, line in self.parents.items() if node in line]
 
     def select(self, classes: Iterable[Any]) -> list[tuple[list[Any], NDArray[np.int64]]]:
         """For each level, the classes themselves first: its nodes, and which one each class is below, or −1."""

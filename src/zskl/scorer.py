@@ -126,7 +126,8 @@ class Scorer:
         self._constant = float(header["calibration"]) if mixed else 0.0
         self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
         if min_probability is not None and self.temperatures_ is None:
-            raise ValueError("min_probability was given, and this model has no probabilities: calibrate it, and save it again")
+            advice = "calibrate it, and save it again"
+            raise ValueError(f"min_probability was given, and this model has no probabilities: {advice}")
         if min_probability is not None and not 0 <= min_probability <= 1:
             raise ValueError(f"min_probability is {min_probability!r}: expected a probability between 0 and 1")
         self.min_probability = min_probability
