@@ -12,6 +12,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import services
 from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
+from zskl import ClassMeansClassifier, datasets, selection
 from zskl.serve import app, predictions
 from zskl.serve.errors import Refusal
 from zskl.serve.limits import QUICK_OPERATIONS, Limits
@@ -355,6 +356,26 @@ def test_too_large_answers_are_refused(shown, plain):
     _, _, client = shown
     assert "lower top" in refusal(asks(client, data_rows=[1] * 1001, top=1, nearest=1), 413)
     assert "--data" in refusal(asks(plain[2], rows=[[0.0] * 6], nearest=1), 409)
+
+
+def test_sets_none_of_these_and_parents_are_those_of_the_model():
+    data = datasets.make_synthetic(16, 5, 20, 12, 8, noise=0.9)
+    X, y = data.samples("trainval")
+    parents = {name: f"group {k // 4}" for k, name in enumerate(data.class_names.tolist())}
+    model = ClassMeansClassifier().fit(X, y, data.signatures, hierarchy=parents)
+    selection.calibrate(model, X, y, data.signatures, few_shot=False)
+    client = services.client_of(model)
+    assert client.get("/model").json()["decides"]
+    rows = data.samples("test_unseen")[0][:40]
+    options = {"coverage": 0.8, "reject": 0.2, "risk": 0.3, "top": 1}
+    found = asks(client, rows=rows.tolist(), **options).json()["predictions"]
+    assert [tuple(one["set"]) for one in found] == model.predict_set(rows, 0.8)
+    assert [one["none_of_these"] for one in found] == (model.predict(rows, reject=0.2) == "unknown").tolist()
+    assert [one["node"] for one in found] == model.predict(rows, risk=0.3).tolist()
+    again = asks(client, rows=rows.tolist(), **options, calibration=0.9).json()["predictions"]
+    assert [one["set"] for one in again] == [one["set"] for one in found]  # whatever constant is tried out
+    model.decisions_ = None
+    assert "zskl fit --calibrate" in refusal(asks(services.client_of(model), rows=rows.tolist(), coverage=0.9), 422)
 
 
 def test_none_of_these_below_a_probability(shown):

@@ -9,8 +9,10 @@ const COVERAGE = 0.9;
 export function doubt(model, changed) {
   if (!model.probabilities) return { node: [], options: () => ({}), one: () => ({}) };
   const fitted = model.decides;
-  const input = el("input", { type: "number", min: "0", max: "99", step: "1", value: String(fitted ? USUAL : UNLIKELY) });
-  const limit = () => Math.min(99, Math.max(0, Number(input.value) || 0)) / 100;
+  const most = fitted ? 99 : 100;
+  const value = String(fitted ? USUAL : UNLIKELY);
+  const input = el("input", { type: "number", min: "0", max: String(most), step: "1", value });
+  const limit = () => Math.min(most, Math.max(0, Number(input.value) || 0)) / 100;
   input.addEventListener("input", changed);
   const words = fitted
     ? "Say so for this share of rows that are of these classes (%)"
