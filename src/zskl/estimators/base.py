@@ -5,6 +5,7 @@ A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, 
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import time
@@ -556,7 +557,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> len(sets) == len(rows)
         True
         """
-        scorer, X = self._open_scorer(X, signatures, candidates, calibrated=True)
+        X = _inputs.as_sliceable(self, X, dense_for=None)
+        # Of many candidates preparing takes longer than all else: one more row then costs little.
+        key, kept = explanation.find_prepared(self, X, signatures, candidates, True, "sets")
+        if key not in kept:
+            kept[key] = CandidateScorer(copy.copy(self), signatures, candidates, calibrated=True)
+        scorer = kept[key]
         decider = self._decider(scorer, coverage=coverage)
         return [one for _, scores in scorer.blocks(X) for one in decider.sets(to_numpy(scores))]
 
