@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
+    from zskl.client import Client
     from zskl.datasets import Dataset
     from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
     from zskl.estimators.base import ZeroShotClassifier
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {  # all other names are modules
         "ClassMeansClassifier": "estimators.class_means",
+        "Client": "client",
         "Committee": "estimators.committee",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
@@ -112,6 +114,7 @@ else:
 
 __all__ = [
     "ClassMeansClassifier",
+    "Client",
     "Committee",
     "Dataset",
     "DivergenceError",

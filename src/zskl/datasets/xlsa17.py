@@ -488,8 +488,7 @@ def read_class_tables(
     several = [name for name, table in found.items() if table.index.has_duplicates]
     if several:
         raise ValueError(
-            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one in each, "
-            "because rows of several tables stand side by side"
+            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one"
         )
     columns = [column for table in found.values() for column in table.columns]
     if len(set(columns)) < len(columns):
@@ -883,10 +882,6 @@ def find_families(names: Iterable[str]) -> Hierarchy:
 def is_benchmark_name(name: str) -> bool:
     """Whether `root` and `features` apply to the dataset: it is a benchmark, or a folder in their layout."""
     return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
-
-
-def find_folder(name: str, root: Roots | None = None) -> Path:
-    return find_folders(name, root)[0]
 
 
 def find_folders(name: str, root: Roots | None = None) -> list[Path]:
