@@ -387,6 +387,7 @@ class Decider:
 
     def members(self, scores: Any) -> Mask:
         """(n, c) which candidates the set of each row holds; the best one always is in it."""
+        assert self.limits is not None  # coverage was asked for
         gaps = np.max(scores, axis=1, keepdims=True) - scores
         return np.asarray(gaps <= self.limits * (1 + 1e-6))
 
@@ -400,6 +401,7 @@ class Decider:
 
     def unknown(self, scores: Any) -> Mask:
         """(n,) which rows are none of the candidates."""
+        assert self.least is not None  # reject was asked for
         return np.asarray(measure_known(np.asarray(scores), self.decisions.lead) < self.least)
 
     def nodes(self, scores: Any) -> NDArray[np.object_]:
@@ -546,13 +548,13 @@ def fit_decisions(
             levels = np.asarray(SHARES) * (1 + 1 / rows.count(side))
             ends = [_quantiles(one[mine] / temperatures[name], weights[mine], levels) for one in gaps]
             key = name if name != "mixed" else "mixed_seen" if side else "mixed_unseen"
-            sets[key] = Curve(SHARES, *map(tuple, ends), candidates)
+            sets[key] = Curve(SHARES, tuple(ends[0]), tuple(ends[1]), candidates)
         balanced = _balance(weights, sides, 0.5)
         ends = [
             _quantiles(np.concatenate([measure_known(one, lead) for one in some.scores]), balanced, SHARES)
             for some in pair
         ]
-        known[name] = Curve(SHARES, *map(tuple, ends), candidates)
+        known[name] = Curve(SHARES, tuple(ends[0]), tuple(ends[1]), candidates)
         depths[name] = _fit_depths(pair, tree, temperatures, candidates)
     return Decisions(sets, known, lead, depths)
 

@@ -302,8 +302,8 @@ def read_class_tables(
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
     trees = [table.attrs.pop(PARENTS) for table in found.values() if PARENTS in table.attrs]
     named = [name for tree in trees for name in tree["levels"]]
-    if lacking := [name for name in parents if name not in named]:
-        raise ValueError(f"{path} has no column {lacking[0]!r} for parents: expected the name of one of its columns")
+    if absent := [name for name in parents if name not in named]:
+        raise ValueError(f"{path} has no column {absent[0]!r} for parents: expected the name of one of its columns")
     if len(trees) > 1:
         raise ValueError(f"{path}: parents are in {len(trees)} files: expected all of them in one")
     first, *others = found.values()
