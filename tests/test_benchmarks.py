@@ -9,6 +9,7 @@ import pytest
 
 import blind_column
 import encode_texts
+import engines
 import letters_choices
 import letters_page
 import performance
@@ -40,6 +41,12 @@ def test_the_figures_of_the_encoder_are_those_of_its_record():
     assert "**missed**" in encode_texts.paragraph({**record, "ratio": 1.31})
     texts = encode_texts.collect_texts(40)
     assert len(set(texts)) == 40
+
+
+def test_the_figures_of_engines_are_those_of_their_records():
+    page = engines.PAGE.read_text("utf-8")
+    assert page == engines.put_into_page(page, engines.read_results()), "run: python benchmarks/engines.py FOLDER"
+    assert {engines.count_lines(page, name) for name, recipe in engines.RECIPES.items() if recipe} <= set("123456789")
 
 
 def test_a_record_that_is_missing_is_said_to_be(tmp_path):

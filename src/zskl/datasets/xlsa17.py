@@ -869,12 +869,12 @@ def read_folder(
 
 def find_families(names: Iterable[str]) -> Hierarchy:
     """Families and orders of birds and mammals whose whole name, or its last word, says which they are."""
-    known = {}
+    known: dict[str, tuple[str | None, ...]] = {}
     for line in Path(__file__).with_name("families.txt").read_text("utf-8").splitlines():
         above, _, below = line.partition(": ")
         known |= {name: (above.split()[1], above.split()[0]) for name in below.split(", ")}
     plain = {name: re.sub(r"^\d+\.|[_+]", lambda found: " " * (len(found[0]) == 1), name).lower() for name in names}
-    none = (None, None)
+    none: tuple[str | None, ...] = (None, None)
     found = {name: known.get(one, known.get(one.split(" ")[-1], none)) for name, one in plain.items()}
     return Hierarchy(("family", "order"), found)
 

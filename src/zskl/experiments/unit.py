@@ -508,7 +508,7 @@ def evaluate_decisions(model: ZeroShotClassifier, data: Dataset, none: str | Non
         table = model.hierarchy_.report(truth, nodes, scorer.labels)
         table.insert(0, "plain accuracy", model.hierarchy_.report(truth, plain, scorer.labels)["accuracy"])
         levels = {
-            name: {key: None if np.isnan(value) else round_figure(value) for key, value in row.items()}
+            str(name): {str(key): None if np.isnan(value) else round_figure(value) for key, value in row.items()}
             for name, row in table.to_dict("index").items()
         }
     caught = auroc = None
