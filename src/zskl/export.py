@@ -295,7 +295,8 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
         for name, vector in zip(names, vectors.tolist(), strict=True)
     ]
     asked = [] if scorer.min_probability is None else [f"probability < {float(scorer.min_probability)!r}"]
-    if (decider := scorer.decider_) is not None and np.isfinite(decider.least):
+    decider: Any = scorer.decider_
+    if decider is not None and np.isfinite(decider.least):
         lead = f" + {decider.decisions.lead!r} * (score - list_sort(scores, 'DESC')[2])" * (len(places) > 1)
         asked.append(f"score{lead} < {float(decider.least)!r}")
     text = SQL.format(
