@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 LONGEST = 60  # characters of a cell
 PAUSE = 0.1  # seconds between two updates of a bar in a notebook
@@ -105,16 +105,6 @@ def _escape_cell(cell: str, longest: int | None = LONGEST) -> str:
     return html.escape(_clean_cell(cell, longest))
 
 
-class State(Protocol):
-    """What `fit` passes to its callback."""
-
-    @property
-    def step(self) -> int: ...
-
-    @property
-    def steps(self) -> int: ...
-
-
 class ProgressBar:
     """A bar that moves when it is called: with what `fit` passes to its callback, or with steps done and steps in all.
 
@@ -138,7 +128,7 @@ class ProgressBar:
         self.what = what
         self._view: _Notebook | _Terminal | None = None
 
-    def __call__(self, state: State | int, total: int | None = None) -> None:
+    def __call__(self, state: Any, total: int | None = None) -> None:
         done, total = (state, total or 0) if isinstance(state, int) else (state.step, state.steps)
         if self._view is None:
             self._view = _Notebook(self.what) if in_notebook() else _Terminal(self.what)

@@ -240,8 +240,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Class names.
         """
         encoded = self._read_rows(X)
-        found: NumPyArray = self.model_.predict(encoded, self._read_table(descriptions), candidates, reject=reject)
-        return found
+        return self.model_.predict(encoded, self._read_table(descriptions), candidates, reject=reject)
 
     def predict_proba(self, X: Any, descriptions: Any = None, candidates: Labels | None = None) -> NumPyArray:
         """Give the probability of each class for each row.

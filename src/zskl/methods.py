@@ -349,7 +349,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
                 f"method {name!r} has no setting {setting!r}{suggest(setting, known)}: expected one of "
                 f"{', '.join(known)}"
             )
-    return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
+    return method.estimator(**method.overrides).set_params(**(settings or {}))
 
 
 def set_blocks(
@@ -457,7 +457,7 @@ def restore_model(
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {known}: upgrade zskl")
     with refuse_damage(path):
         model = ESTIMATORS[kind]._restore(header, arrays, ESTIMATORS)
-    return model.set_params(device=device)  # type: ignore[no-any-return]
+    return model.set_params(device=device)
 
 
 @contextmanager

@@ -285,8 +285,7 @@ def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray
 def _all_finite(S: Array) -> Array:
     if is_torch(S):
         # 0 times what is not finite is not a number: again fewer calls.
-        found: Array = (0 * S).sum(dim=-1) == 0
-        return found
+        return (0 * S).sum(dim=-1) == 0
     xp = namespace(S)
     return xp.all(xp.isfinite(S), axis=-1)
 

@@ -214,8 +214,7 @@ class ImageClassifier(EncodedClassifier):
     def _explain(
         self, rows: list[Any], encoded: Any, top: int, table: Any, candidates: Any, label: Any, against: Any
     ) -> list[Explanation]:
-        found: list[Explanation] = self.model_.explain(encoded, top, table, candidates, label=label, against=against)
-        return found
+        return self.model_.explain(encoded, top, table, candidates, label=label, against=against)
 
     def _record(self) -> dict[str, Any]:
         return {

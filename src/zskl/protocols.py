@@ -153,12 +153,6 @@ class Result:
         dict
             The fields of this protocol without curve and mistakes; classes become strings. What the model was given
             is there only if it was given something.
-
-        Examples
-        --------
-        >>> from zskl import Result
-        >>> Result("gzsl", unseen=0.2, seen=0.8, harmonic=0.32).as_dict()["harmonic"]
-        0.32
         """
         numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
         found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
@@ -227,12 +221,6 @@ class Confidence:
         -------
         dict
             A value for each field.
-
-        Examples
-        --------
-        >>> from zskl.protocols import Confidence
-        >>> Confidence("zsl", 0.02, 0.81, 0.8, ()).as_dict()["coverage"]
-        []
         """
         return {**vars(self), "coverage": [list(point) for point in self.coverage]}
 

@@ -303,8 +303,7 @@ def _log_units(rows: NumPyArray) -> NumPyArray:
 def take_logarithms(rows: Array, units: NumPyArray) -> Array:
     """sign(x)·log(1 + |x|/u) in columns with a unit u above 0; others stay."""
     if is_sparse_rows(rows):
-        found: Array = rows.map_values(lambda values, columns: take_logarithms(values, units[columns]))
-        return found
+        return rows.map_values(lambda values, columns: take_logarithms(values, units[columns]))
     xp = namespace(rows)
     u = convert_like(np.where(units > 0, units, 1.0), rows)
     logarithms = xp.sign(rows) * xp.log1p(xp.abs(rows) / u)
@@ -358,8 +357,7 @@ def _deviation_from_variance(variance: Array, mean: Array, rows: Array) -> Array
 
 def _apply_step(step: str, rows: Array) -> Array:
     if is_sparse_rows(rows):
-        found: Array = rows.take_square_roots() if step == "sqrt" else rows.to_unit_length()
-        return found
+        return rows.take_square_roots() if step == "sqrt" else rows.to_unit_length()
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
@@ -391,5 +389,4 @@ def differs_from_mean(rows: Array, centred: Array, mean: Array) -> Array:
     xp = namespace(rows)
     noise = ROUNDING * xp.finfo(rows.dtype).eps
     size = xp.max(xp.abs(rows), axis=-1, keepdims=True) + xp.max(xp.abs(mean))
-    left: Array = xp.max(xp.abs(centred), axis=-1, keepdims=True) > noise * size
-    return left
+    return xp.max(xp.abs(centred), axis=-1, keepdims=True) > noise * size

@@ -225,15 +225,6 @@ class TextClassifier(EncodedClassifier):
         -------
         self
             The fitted classifier.
-
-        Examples
-        --------
-        >>> import zskl
-        >>> def encoder(texts):  # yours: "minilm"
-        ...     return [[text.count(word) for word in ("play", "song", "eat")] for text in texts]
-        >>> model = zskl.TextClassifier(encoder).fit([], [], {"games": "something to play", "food": "what we eat"})
-        >>> model.predict(["play chess"]).tolist()
-        ['games']
         """
         return self._fit(X, y, descriptions)
 

@@ -16,7 +16,7 @@ from zskl.baselines.cmt import best_threshold, hold_out_classes
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("output_", np.ones((5, 6), dtype=np.float32), r"layers of shapes \(12, 128\) and \(5, 6\) do not fit"),
+        ("output_", np.ones((5, 6), dtype=np.float32), r"output_ has shape \(5, 6\), expected \(h, p\)"),
         ("hidden_", np.ones((11, 128), dtype=np.float32), "learned.hidden_ has shape"),
         ("threshold_", -1.0, "its threshold is -1.0"),
         ("threshold_", "high", "its threshold is 'high'"),

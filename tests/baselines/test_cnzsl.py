@@ -135,8 +135,8 @@ def test_the_rate_drops_to_a_tenth():
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("second_", np.ones((4, 5), dtype=np.float32), "layers of shapes .* do not fit together"),
-        ("output_bias_", np.ones((2, 12), dtype=np.float32), "layers of shapes .* do not fit together"),
+        ("second_", np.ones((4, 5), dtype=np.float32), r"second_ has shape \(4, 5\), expected \(h, h\)"),
+        ("output_bias_", np.ones((2, 12), dtype=np.float32), r"output_bias_ has shape \(2, 12\), expected \(1, d\)"),
         ("rectified_", "yes", "rectified is 'yes': expected True or False"),
     ],
 )

@@ -69,7 +69,7 @@ def test_classes_whose_rows_are_equal(small, rounding):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("center_", np.ones(2, dtype=np.float32), r"have \[2, 3\] columns, expected the same number"),
+        ("center_", np.ones(2, dtype=np.float32), r"center_ has shape \(2,\), expected \(k\) = \[\[3\]\]"),
         ("sigma_", -1.0, "sigma is -1.0: expected a finite number > 0"),
     ],
 )

@@ -22,7 +22,7 @@ from zskl import datasets, load
 from zskl.batch.predict import Predictor
 from zskl.cli import app
 from zskl.datasets import folder
-from zskl.datasets.tables import Preparation
+from zskl.signatures.cells import Preparation
 
 
 def test_from_files_to_predictions_of_classes_never_trained_on(here):

@@ -22,6 +22,7 @@ from user_files import make as make_own_files
 from zskl import datasets, protocols
 from zskl.datasets import Dataset, folder, tables, xlsa17
 from zskl.datasets.folder import open_new_folder, release_free_memory
+from zskl.datasets.tables.source import list_files
 
 # Folder
 
@@ -493,6 +494,6 @@ def test_a_command_takes_several_files_in_one_path(here, two):
     pd.read_csv("features.csv")[["f0", "f1"]].to_csv("new.csv", index=False)
     X = np.concatenate([block.X for block in open_for_model(model, "new.csv+ear.npy").blocks()])
     np.testing.assert_array_equal(X, two.X)
-    assert tables.list_files("new.csv+none.npy") == ["new.csv+none.npy"]
+    assert list_files("new.csv+none.npy") == ["new.csv+none.npy"]
     shutil.copy("new.csv", "a+b.csv")  # a file may be called so
-    assert tables.list_files("a+b.csv") == ["a+b.csv"]
+    assert list_files("a+b.csv") == ["a+b.csv"]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx
@@ -52,10 +53,10 @@ def test_unknown_paths_and_methods(plain):
         ("/openapi.json", 200),
         ("/nowhere", 404),
     ):
-        head, whole = client.head(path), client.get(path)
+        head, whole = (one(path, headers={"x-request-id": "same"}) for one in (client.head, client.get))
         assert (head.status_code, head.content) == (status, b"")
         assert {**head.headers, "content-length": ""} == {**whole.headers, "content-length": ""}
-    for path in ("/docs", "/redoc", "/page/..%2f..%2fapp.py", "/page/%2e%2e/app.py", "/page//etc/passwd"):
+    for path in ("/redoc", "/page/..%2f..%2fapp.py", "/page/%2e%2e/app.py", "/page//etc/passwd"):
         assert client.get(path).status_code == 404
 
 
@@ -320,3 +321,85 @@ def test_longest_waiting_client_is_cut_off_first():
         await asyncio.wait_for(client(0), services.LIMIT)  # nothing is left of what was cut off
 
     asyncio.run(ask())
+
+
+# Addresses, tokens that may only read, and the page of the API
+
+
+def test_every_address_has_a_version(plain):
+    client = plain[2]
+    for path in ("/model", "/classes", "/classes/ant", "/health", "/ready", "/openapi.json", "/docs", "/"):
+        old, new = client.get(path), client.get(f"/v1{path}")
+        assert (old.status_code, old.content) == (new.status_code, new.content) or "uptime" in old.text
+        assert old.status_code == 200
+    for path in ("/v1", "/v2/model", "/v1/v1/model"):
+        refusal(client.get(path), 404)
+
+
+CHANGES = [
+    ("POST", "/classes"), ("PUT", "/classes/x"), ("DELETE", "/classes/x"), ("POST", "/classes/x/examples"),
+    ("DELETE", "/classes/x/examples"), ("POST", "/adapt"), ("DELETE", "/adapt"), ("POST", "/undo"), ("POST", "/reload"),
+]  # fmt: skip
+
+
+def test_read_token_may_ask_and_change_nothing(plain, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_TOKEN_WAIT", 0.0)
+    guarded = GuardMiddleware(
+        app.build_app(Service(plain[0], "m", Limits())), "edits", {"localhost"}, Limits(), read_token="reads"
+    )
+    client = TestClient(guarded, base_url="http://localhost")
+    reads, edits = ({"authorization": f"Bearer {token}"} for token in ("reads", "edits"))
+    body = {"rows": plain[1][:1].tolist()}
+    for prefix in ("", "/v1"):
+        for path in ("/model", "/classes", "/export", "/adapt"):
+            assert client.get(prefix + path, headers=reads).status_code in (200, 409)
+            assert client.head(prefix + path, headers=reads).status_code in (200, 409)
+        assert client.post(f"{prefix}/predict", json=body, headers=reads).status_code == 200
+        assert client.post(f"{prefix}/words", json={"text": "big size"}, headers=reads).status_code == 200
+        for method, path in CHANGES:
+            said = refusal(client.request(method, prefix + path, headers=reads, json={}), 403)
+            assert "may only read" in said
+            assert client.request(method, prefix + path, headers=edits, json={}).status_code not in (401, 403)
+    refusal(client.get("/model", headers={"authorization": "Bearer other"}), 401)
+    # every operation that may change something is in the list above, and refused
+    described = {(method.upper(), path) for path, one in services.description()["paths"].items() for method in one}
+    asked = {(method, f"/v1{path}".replace("/x", "/{name}")) for method, path in CHANGES}
+    questions = {("POST", f"/v1{path}") for path in app.QUESTIONS}
+    assert {one for one in described if one[0] != "GET"} == asked | questions
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.text = set(), [], []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids.add(found.get("id"))
+        self.links += [found[name] for name in ("href", "src") if name in found]
+        assert tag != "script"
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_page_of_the_api_names_everything_and_asks_nobody_else(plain):
+    client = services.client(Service(plain[0], "m", Limits()), token="s3cret")
+    answer = client.get("/v1/docs")
+    assert answer.status_code == 200  # a browser sends no token with an address that is typed
+    page = Links()
+    page.feed(answer.text)
+    for link in page.links:
+        if link.startswith("#"):
+            assert link[1:] in page.ids, link
+        else:
+            assert client.get(f"/v1/{link}").headers["content-type"].startswith("text/css")
+    text = " ".join(page.text)
+    for path, operations in services.description()["paths"].items():
+        for method in operations:
+            assert f"{method.upper()} {path}" in text
+    assert "Authorization: Bearer TOKEN" in text
+    for name in services.description()["components"]["schemas"]:
+        assert name in page.ids
+    assert "None" not in text
+    assert "Undefined" not in text

@@ -1,16 +1,25 @@
 """Large requests queue, and slow clients hold up nobody."""
 
 import asyncio
+import os
 import threading
+from contextlib import suppress
 
 import httpx
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+from starlette.testclient import TestClient
+
 import services
 from zskl import ClassMeansClassifier
 from zskl.serve import app, limits, predictions, requests
+from zskl.serve.app import GuardMiddleware
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import Limits
+from zskl.serve.service import Service
 
 
 class Turns(asyncio.Semaphore):
@@ -185,3 +194,78 @@ def test_wrong_tokens_of_an_address_wait_longer_each_time(caplog, monkeypatch):
         wrong.add(address)
     assert set(wrong._counts) == {"a", "d"}
     assert [wrong.add("e") for _ in range(5000)][-1] == 4.0
+
+
+# Requests a minute
+
+
+def test_rate_is_limited_for_each_address():
+    now = [1000.0]
+    rate = limits.RateLimit(3, clock=lambda: now[0])
+
+    def allowed(address):
+        try:
+            rate.check(address)
+        except Refusal as refusal:
+            return int(refusal.headers["retry-after"])
+        return True
+
+    assert [allowed("a") for _ in range(5)] == [True, True, True, 20, 20]
+    assert allowed("b") is True
+    now[0] += 19.5
+    assert allowed("a") == 1
+    now[0] += 0.5
+    assert [allowed("a") for _ in range(2)] == [True, 20]
+    now[0] += 600
+    assert [allowed("a") for _ in range(4)] == [True, True, True, 20]
+
+
+def test_rate_equals_slow_twin():
+    """Requests at random times; the twin refills a bucket of so many tokens."""
+    rng, now = np.random.default_rng(0), [0.0]
+    rate, tokens, last = limits.RateLimit(6, clock=lambda: now[0]), 6.0, 0.0
+    for gap in rng.exponential(8.0, 400):
+        now[0] += gap
+        tokens, last = min(6.0, tokens + (now[0] - last) / 10), now[0]
+        allowed = tokens >= 1
+        if abs(tokens - 1) < 1e-3:  # decided by rounding
+            continue
+        tokens -= allowed
+        if allowed:
+            rate.check("a")
+        else:
+            with pytest.raises(Refusal):
+                rate.check("a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no workers")
+def test_rate_is_limited_over_all_processes():
+    rate = limits.RateLimit(200)
+    reading, writing = os.pipe()
+    for _ in range(2):
+        if os.fork() == 0:
+            allowed = 0
+            for _ in range(150):
+                with suppress(Refusal):
+                    rate.check("a")
+                    allowed += 1
+            os.write(writing, b"%d " % allowed)
+            os._exit(0)
+    for _ in range(2):
+        os.wait()
+    found = sum(map(int, os.read(reading, 100).split()))
+    os.close(reading)
+    os.close(writing)
+    assert 200 <= found <= 200 + 200 * services.LIMIT / 60  # those that the time of the test allows again
+    assert found < 300
+
+
+def test_limited_service_says_when_to_come_again(plain):
+    application, rate = app.build_app(Service(plain[0], "m", Limits())), limits.RateLimit(2)
+    guarded = GuardMiddleware(application, None, {"localhost"}, Limits(), rate=rate)
+    client = TestClient(guarded, base_url="http://localhost")
+    assert [client.get("/v1/model").status_code for _ in range(3)] == [200, 200, 429]
+    answer = client.get("/model")
+    assert "try again in" in services.refusal(answer, 429)
+    assert 0 < int(answer.headers["retry-after"]) <= 30
+    assert {client.get(path).status_code for path in ("/health", "/v1/ready")} == {200}

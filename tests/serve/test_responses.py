@@ -2,6 +2,7 @@
 
 import ast
 import json
+import sqlite3
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,12 +21,15 @@ from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
 OPERATIONS = {
-    ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
-    ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
-    ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
-    ("post", "/words"), ("post", "/fits"), ("get", "/classes/{name}/examples"), ("post", "/classes/{name}/examples"),
-    ("delete", "/classes/{name}/examples"), ("get", "/adapt"), ("post", "/adapt"), ("delete", "/adapt"),
-    ("get", "/label-next"), ("get", "/map"), ("get", "/ready"),
+    ("get", "/v1/health"), ("get", "/v1/model"), ("get", "/v1/classes"), ("post", "/v1/classes"),
+    ("get", "/v1/classes/{name}"),
+    ("put", "/v1/classes/{name}"), ("delete", "/v1/classes/{name}"), ("post", "/v1/predict"), ("post", "/v1/rank"),
+    ("get", "/v1/rows"), ("get", "/v1/rows/{row}/picture"), ("get", "/v1/balance"), ("get", "/v1/confusion"),
+    ("post", "/v1/words"), ("post", "/v1/fits"), ("get", "/v1/classes/{name}/examples"),
+    ("post", "/v1/classes/{name}/examples"),
+    ("delete", "/v1/classes/{name}/examples"), ("get", "/v1/adapt"), ("post", "/v1/adapt"), ("delete", "/v1/adapt"),
+    ("get", "/v1/label-next"), ("get", "/v1/map"), ("get", "/v1/ready"),
+    ("get", "/v1/export"), ("post", "/v1/undo"), ("get", "/v1/metrics"), ("post", "/v1/reload"),
 }  # fmt: skip
 
 
@@ -33,7 +37,7 @@ def test_openapi_lists_every_operation(plain):
     found = plain[2].get("/openapi.json").json()
     operations = {(method, path) for path, one in found["paths"].items() for method in one}
     assert operations == OPERATIONS
-    predict = found["paths"]["/predict"]["post"]
+    predict = found["paths"]["/v1/predict"]["post"]
     assert set(predict["requestBody"]["content"]) == {
         *("application/json", NPY, "application/octet-stream", "text/csv"),
         *("image/jpeg", "image/png", "image/webp"),
@@ -63,8 +67,10 @@ def refused_in_code():
     found = set()
     for path in Path(responses.__file__).parent.rglob("*.py"):
         calls = [one for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.Call) and one.args]
-        given = [one.args[0] for one in calls if getattr(one.func, "id", "") == "Refusal"]
-        found |= {one.value for one in given if isinstance(one, ast.Constant)}
+        given = [
+            value for one in calls if getattr(one.func, "id", "") in ("Refusal", "StoreError") for value in one.args
+        ]
+        found |= {one.value for one in given if isinstance(one, ast.Constant) and type(one.value) is int}
     return found
 
 
@@ -89,10 +95,10 @@ def test_refusals_before_routing_are_described(method, path):
         413: {**own, "content-length": str(1 << 40)},
         503: own,  # what another worker has changed cannot be read
     }
-    if path in responses.PROBE_PATHS:
+    if path.removeprefix("/v1") in responses.PROBE_PATHS:
         assert client.get("/health").status_code == 200  # whatever is wrong
         del ways[401]
-    if path == "/health":
+    if path == "/v1/health":
         del ways[503]
     found = {status: client.request(method.upper(), path, headers=headers) for status, headers in ways.items()}
     found[421] = services.client(client.service).request(method.upper(), path, headers={"host": "elsewhere"})
@@ -109,11 +115,11 @@ def small_service():
 
 
 def stale_client():
-    """Of a service with a token whose classes another worker has changed, in a file that cannot be read."""
+    """Of a service with a token whose classes another worker has changed, in a database that cannot be read."""
     service = small_service()
 
     def unread():
-        raise OSError(5, "Input/output error")
+        raise sqlite3.OperationalError("disk I/O error")
 
     changed = SimpleNamespace(is_stale=True, sync=unread)
     client = services.client(service, "secret")

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import SimpleNamespace
 
@@ -24,6 +26,7 @@ from services import ODD, not_started, refusal, strings
 from zskl.serve import app as apps
 from zskl.serve import server
 from zskl.serve.app import GuardMiddleware
+from zskl.serve.errors import Refusal
 from zskl.serve.limits import Limits
 from zskl.serve.server import ConnectionCounts, SharedServer
 from zskl.serve.service import Service
@@ -526,3 +529,132 @@ def test_curl_with_http2_is_answered(over_a_socket):
     done = subprocess.run(command, capture_output=True, text=True, timeout=services.LIMIT)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["predictions"]) == 2
+
+
+# Options from the environment
+
+
+def test_every_option_can_be_set_in_the_environment(toy_file, tmp_path, monkeypatch):
+    given = {}
+
+    def run_service(model, path, kept, data, names, images, backbone, address, say, count, device, **more):
+        given.update(vars(address) | more, path=path, kept=kept, count=count, device=device, images=images, data=data)
+        given["backbone"] = backbone
+
+    monkeypatch.setattr(server, "run_service", run_service)
+    wanted = {
+        "HOST": "0.0.0.0", "PORT": "81", "TOKEN": "edits", "READ_TOKEN": "reads", "PUBLIC_URL": "https://birds.example",
+        "RATE_LIMIT": "600", "WORKERS": "3", "CLASSES": "kept.db", "ACCESS_LOG": "1", "JSON_LOGS": "true",
+        "MODEL": str(toy_file), "DATASET": "digits", "IMAGES": "pictures", "BACKBONE": "x", "DEVICE": "cpu",
+        "DATA": str(tmp_path),
+    }  # fmt: skip
+    for name, value in wanted.items():
+        monkeypatch.setenv(f"ZSKL_{name}", value)
+    done = zskl("serve")
+    assert done.returncode == 0, done.stderr
+    assert {name: str(value) for name, value in given.items() if name != "data"} == {
+        "host": "0.0.0.0", "port": "81", "token": "edits", "read_token": "reads", "public": "https://birds.example",
+        "rate": "600", "count": "3", "kept": "kept.db", "access_log": "True", "json_logs": "True",
+        "path": str(toy_file), "images": "pictures", "backbone": "x", "device": "cpu",
+    }  # fmt: skip
+    assert given["data"].name == "digits"
+    assert zskl("serve", "--port", "82").returncode == 0
+    assert given["port"] == 82  # what is typed counts
+    monkeypatch.setenv("ZSKL_PORT", "many")
+    assert zskl("serve").returncode == 2
+    for name in wanted:
+        monkeypatch.delenv(f"ZSKL_{name}")
+    monkeypatch.setenv("ZSKL_DEMO", "1")
+    monkeypatch.setenv("ZSKL_EXPORT_CLASSES", str(tmp_path / "out.jsonl"))
+    assert "without a model or --classes" in not_started()
+
+
+# Loading the model again
+
+
+def test_reload_without_losing_a_request(tmp_path):
+    """The file has another model by then: with other scores, or none at all. Clients ask all the time."""
+    X, y, table = services.toy()
+    path = tmp_path / "toy.zskl"
+    models = [services.kernel(sigma=sigma).fit(X, y, table) for sigma in (1.0, 3.0)]
+    models[0].save(path)
+    body, stop, found = {"rows": X[:1].tolist(), "candidates": list(table.index)}, threading.Event(), []
+    expected = [model.top_k(X[:1], 5, return_scores=True)[1][0] for model in models]
+    scores = [[pytest.approx(one, rel=1e-4) for one in row] for row in expected]
+
+    def ask(address):
+        with httpx.Client(base_url=address, trust_env=False, timeout=services.LIMIT) as client:
+            while not stop.is_set():
+                answer = client.post("/v1/predict", json=body)
+                found.append(answer.status_code)
+                assert [one["score"] for one in answer.json()["predictions"][0]["top"]] in scores
+
+    with (
+        services.in_thread(path) as (address, _),
+        httpx.Client(base_url=address, trust_env=False, timeout=services.LIMIT) as client,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        said = client.post("/v1/predict", json=body).json()
+        assert [one["score"] for one in said["predictions"][0]["top"]] == scores[0]
+        version = client.put("/classes/own", json={"attributes": {"size": 1.0}}).json()["version"]
+        client.delete("/classes/own")
+        asking = [pool.submit(ask, address) for _ in range(3)]
+        try:
+            models[1].save(path)
+            assert client.post("/v1/reload").json()["status"] == "reloaded"
+            said = client.post("/v1/predict", json=body).json()
+            assert [one["score"] for one in said["predictions"][0]["top"]] == scores[1]
+            path.write_bytes(b"no model")
+            said = refusal(client.post("/v1/reload"), 409)
+            assert "the old model goes on" in said
+            assert str(tmp_path) not in said
+            put = client.put("/classes/own", json={"attributes": {"size": 1.0}})
+            assert put.json()["version"] == version + 2
+            services.kernel().fit(X, y, table.rename(columns={"size": "bulk"})).save(path)
+            assert "goes on" in refusal(client.post("/v1/reload"), 409)  # `own` has a size
+            assert client.get("/classes/own").json()["version"] == version + 2
+        finally:
+            stop.set()
+        for one in asking:
+            one.result(services.LIMIT)
+    assert set(found) == {200}
+
+
+def test_demo_has_nothing_to_reload(plain):
+    assert "no model file" in refusal(plain[2].post("/v1/reload"), 409)
+
+
+def test_workers_follow_a_reload():
+    """Of two workers in this process; a third one takes the place of one that has died."""
+    state, built = server.ReloadState(2), []
+
+    def build(again):
+        built.append(again)
+        if again and "broken" in built:
+            raise ValueError("broken")
+        return SimpleNamespace(), None
+
+    one, other = (server.ReloadableApp(build, state, place) for place in range(2))
+    other.follow()
+    assert built == [False, False]
+    with ThreadPoolExecutor(1) as pool:
+        reloading = pool.submit(one.reload)
+        while state.numbers[0] == 0:
+            time.sleep(0.001)
+        assert not reloading.done()
+        other.follow()
+        assert reloading.result(services.LIMIT) >= 0
+        assert built == [False, False, True, True]
+        other.follow()
+        server.ReloadableApp(build, state, 1)
+        assert built[4:] == [False, True]
+        reloading = pool.submit(other.reload)
+        while state.numbers[0] == 1:
+            time.sleep(0.001)
+        built.append("broken")
+        one.follow()
+        with pytest.raises(Refusal, match="not all workers"):
+            reloading.result(services.LIMIT)
+        with pytest.raises(Refusal, match="the old model goes on"):
+            other.reload()
+        assert list(state.numbers) == [2, -2, 2]

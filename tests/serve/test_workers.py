@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count
 from types import SimpleNamespace
 
@@ -141,8 +141,31 @@ def test_changes_are_refused_while_the_database_is_missing(service):
         assert client.put("/classes/new", json=OWN).json()["version"] == 2
     with service.client() as client:
         assert names(client) == ["own", "new"]
+    count_and_reload_together(service)
     assert service.end() == 0
     assert stored_names(service.path) == {"own", "new"}
+
+
+def count_and_reload_together(service):
+    """Both workers, and the one that takes the place of another."""
+    other, path, (X, y, table) = service.workers[1], service.path.with_name("toy.zskl"), services.toy()
+    for sleeping in (True, False):
+        with asleep(other) if sleeping else nullcontext(), service.client() as client:
+            for _ in range(15):
+                assert client.post("/v1/predict", json={"rows": X[:2].tolist()}).status_code == 200
+            assert f"zskl_rows_total {30.0 if sleeping else 60.0}" in client.get("/v1/metrics").text
+            assert 'zskl_classes{kind="added"} 2.0' in client.get("/v1/metrics").text
+    ClassMeansClassifier().fit(X, y, table.rename(index={"bee": "wasp"})).save(path)
+    with service.client() as client:
+        assert client.post("/v1/reload").json()["status"] == "reloaded"
+    for stopped in (signal.SIGSTOP, signal.SIGKILL):
+        os.kill(other, stopped)
+        with service.client() as client:  # the other one, or a new one that knows what was loaded again
+            for _ in range(3):
+                known = {one["name"] for one in client.get("/v1/classes").json()["classes"]}
+                assert "wasp" in known
+                assert "bee" not in known
+            assert "zskl_rows_total 60.0" in client.get("/v1/metrics").text
 
 
 def served_by(work, told=None):

@@ -41,6 +41,7 @@ def statuses(description, method, path):
     """The statuses of the operation that answers a request; None if the description lists no such operation."""
     method = "get" if method == "HEAD" else method.lower()
     for template, operations in description["paths"].items():
+        template = template if path.startswith("/v1/") else template.removeprefix("/v1")
         if re.fullmatch(re.sub(r"\{\w+\}", ".*", template), path, re.DOTALL):
             return {int(status) for status in operations[method]["responses"]} if method in operations else None
     return None

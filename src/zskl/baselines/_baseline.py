@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl._arrays import Array
+from zskl._validation import check_count, check_option, check_positive
 from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
 from zskl.estimators.base import Visit, ZeroShotClassifier
 from zskl.training.rows import ScaledRows
@@ -41,6 +42,9 @@ SETTINGS = {  # name: type and description, in the order of constructors
     "device": ("str or None", 'Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.'),
     "random_state": ("int, RandomState or None", SEEDED),
 }
+COUNTS = ("T", "batch_size", "drop_every", "epochs", "hidden", "n_components", "n_maps", "prune_every")
+POSITIVE = ("C", "gamma", "lam", "learning_rate", "margin", "prior_rows", "scale", "sigma", "tolerance", "variance_lam")
+FROM_ZERO = ("alignment", "ridge", "weight_decay")
 LEARNED = {
     "classes_": ("ndarray", "All classes, sorted: the seen ones and the further classes of the table."),
     "seen_classes_": ("ndarray of shape (C,)", "The classes with training rows, sorted."),
@@ -105,6 +109,7 @@ class Baseline(ZeroShotClassifier):
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}  # to which selection extends numbers of `GRID`
     FURTHER_SETTINGS: ClassVar[Mapping[str, tuple[str, str]]] = {}  # as `SETTINGS`, of a family of methods
     CHECKS: ClassVar[Mapping[str, Callable[[str, Any], object]]] = {}  # of learned values that are no arrays
+    OPTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # the words that a setting may be
     _: KW_ONLY
     feature_scaling: str = "center-l2"
     signature_scaling: str = "center-l2"
@@ -113,7 +118,14 @@ class Baseline(ZeroShotClassifier):
     random_state: int | np.random.RandomState | None = None
 
     def _check_parameters(self) -> None:
-        """Refuse settings out of range."""
+        """Refuse settings out of range: numbers by what they are called, words by `OPTIONS`."""
+        for name, value in self.get_params(deep=False).items():
+            if name in COUNTS:
+                check_count(name, value)
+            elif name in POSITIVE or name in FROM_ZERO:
+                check_positive(name, value, zero_allowed=name in FROM_ZERO)
+            elif name in self.OPTIONS:
+                check_option(name, value, self.OPTIONS[name])
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.

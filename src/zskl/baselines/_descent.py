@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, resolve_seed, to_numpy
-from zskl._validation import check_count, check_positive
+from zskl._validation import check_positive
 from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
@@ -112,10 +112,7 @@ class DescentClassifier(Baseline):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        check_count("epochs", self.epochs)
-        check_count("batch_size", self.batch_size)
-        check_positive("learning_rate", self.learning_rate)
-        check_positive("weight_decay", self.weight_decay, zero_allowed=True)
+        super()._check_parameters()
         if check_positive("momentum", self.momentum, zero_allowed=True) >= 1:
             raise ValueError(f"momentum is {self.momentum!r}: expected a number from 0 to below 1")
 
@@ -250,10 +247,6 @@ class BilinearClassifier(DescentClassifier):
     learning_rate: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("margin", self.margin)
 
     def _problem(self, training: Training, seed: int) -> BilinearProblem:
         return BilinearProblem(training, seed, type(self).LOSS, self.margin)

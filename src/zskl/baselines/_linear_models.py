@@ -179,8 +179,7 @@ def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] 
     X = training.X
     if is_sparse_rows(X):
         assert transform is None  # methods that take sparse rows add these up as they are
-        added: Array = X.sum_by_class(to_numpy(training.codes), len(training.sizes), training.weights)
-        return added
+        return X.sum_by_class(to_numpy(training.codes), len(training.sizes), training.weights)
     sums = ClassSums(training, transform)
     for rows, block in row_blocks(X):
         sums.add(rows, block)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
-from zskl._validation import check_count, check_positive
 from zskl.baselines import _linear_models
 from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import Callback, DescentClassifier, Learned, Problem, signature_coordinates
@@ -101,7 +100,7 @@ class CMT(DescentClassifier):
     SUMMARY: ClassVar[str] = "Cross-modal transfer: a two-layer network into signature space"
     GRID: ClassVar = add_standardized({**TRIED, "learning_rate": (0.3, 1.0)}, FEW)
     BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
-    LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
+    LEARNED: ClassVar = {"hidden_": ("d", "h"), "output_": ("h", "p")}
 
     _: KW_ONLY
     hidden: int = 128
@@ -110,22 +109,11 @@ class CMT(DescentClassifier):
     learning_rate: float = 0.3
     momentum: float = 0.9
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("hidden", self.hidden)
-
     def _problem(self, training: Training, seed: int) -> NetworkProblem:
         return NetworkProblem(training, seed, self.hidden)
 
     def _scores(self, X: Array, Y: Array) -> Array:
         return -pairwise_distances(embed(X, self.hidden_, self.output_), Y)
-
-    @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
-        model = super()._restore(header, arrays, known)
-        if model.hidden_.shape[1] != len(model.output_):
-            raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
-        return model
 
 
 # Novelty: is a sample of a seen class at all?
@@ -277,10 +265,6 @@ class CMTStar(CMT):
 
     _: KW_ONLY
     C: float = 10.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("C", self.C)
 
     def _train(
         self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
-from zskl._validation import check_count, check_flag, check_positive
+from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._validation import check_flag
 from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures, log_sum_exp, scale_to_unit_length
@@ -217,12 +217,12 @@ class CNZSL(DescentClassifier):
     )
     BOUNDS: ClassVar = {"scale": (1.0, 20.0), "learning_rate": (1e-5, 1e-2), "epochs": (1, 80)}
     LEARNED: ClassVar = {
-        "first_": ("p", "*"),
-        "first_bias_": ("*", "*"),
-        "second_": ("*", "*"),
-        "second_bias_": ("*", "*"),
-        "output_": ("*", "d"),
-        "output_bias_": ("*", "d"),
+        "first_": ("p", "h"),
+        "first_bias_": ("1", "h"),
+        "second_": ("h", "h"),
+        "second_bias_": ("1", "h"),
+        "output_": ("h", "d"),
+        "output_bias_": ("1", "d"),
         "rectified_": None,
     }
     CHECKS: ClassVar = {"rectified_": check_flag}
@@ -241,13 +241,6 @@ class CNZSL(DescentClassifier):
     feature_scaling: str = "sqrt-l2"
     signature_scaling: str = "l2"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("hidden", self.hidden)
-        check_count("drop_every", self.drop_every)
-        check_positive("scale", self.scale)
-        check_positive("weight_decay", self.weight_decay, zero_allowed=True)
-
     def _problem(self, training: Training, seed: int) -> ClassNormalisedNetwork:
         return ClassNormalisedNetwork(training, seed, self)
 
@@ -255,12 +248,3 @@ class CNZSL(DescentClassifier):
         A, a, B, b, C, c = (convert_like(getattr(self, name), Y) for name in LAYERS)
         P = relu(relu(Y @ A + a) @ B + b) @ C + c
         return scale_to_unit_length(X) @ convert_like(scale_to_unit_length(relu(P) if self.rectified_ else P), X).T
-
-    @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
-        model = super()._restore(header, arrays, known)
-        shapes = [getattr(model, name).shape for name in LAYERS]
-        (p, h), d = shapes[0], shapes[4][1]
-        if shapes != [(p, h), (1, h), (h, h), (1, h), (h, d), (1, d)]:
-            raise ValueError(f"layers of shapes {', '.join(map(str, shapes))} do not fit together")
-        return model

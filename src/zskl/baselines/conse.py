@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, Self
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
-from zskl._validation import check_count, check_positive
+from zskl._validation import check_count
 from zskl.baselines import _linear_models
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, scale_to_unit_length
@@ -77,10 +77,6 @@ class ConSE(WeightedClassifier):
     C: float = 1.0
     _: KW_ONLY
     feature_scaling: str = "l2-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_count("T", self.T)
-        check_positive("C", self.C)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         seen = to_numpy(class_signatures(training))

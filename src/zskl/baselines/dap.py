@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
-from zskl._validation import check_option, check_positive
 from zskl.baselines import _linear_models
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, rotate_rows
@@ -61,16 +60,13 @@ class AttributeClassifier(WeightedClassifier):
 
     BOUNDS: ClassVar = {"C": (0.01, 1000.0)}
     FREE: ClassVar = ("C", "threshold")
+    OPTIONS: ClassVar = {"threshold": THRESHOLDS}
 
     C: float = 1.0
     threshold: str = "mean"
     _: KW_ONLY
     feature_scaling: str = "l2-center-l2"
     signature_scaling: str = "none"
-
-    def _check_parameters(self) -> None:
-        check_positive("C", self.C)
-        check_option("threshold", self.threshold, THRESHOLDS)
 
 
 @baseline

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._arrays import Array, Dense, NumPyArray, SparseRows, convert_like, is_sparse_rows, to_numpy
-from zskl._validation import check_option, check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import average_signatures, class_signatures, class_sums_and_spectrum, row_spectrum
 from zskl.estimators._inputs import Training
@@ -122,17 +121,13 @@ class ESZSL(WeightedClassifier):
     BOUNDS: ClassVar = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}
     LEARNED: ClassVar = {"projection_": ("d", "p|C")}
     FREE: ClassVar = ("gamma", "lam", "targets")
+    OPTIONS: ClassVar = {"targets": TARGETS}
 
     gamma: float = 1.0
     lam: float = 1.0
     targets: str = "zero-one"
     _: KW_ONLY
     feature_scaling: str = "l2-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_positive("gamma", self.gamma)
-        check_positive("lam", self.lam)
-        check_option("targets", self.targets, TARGETS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         found = class_signatures(training)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
-from zskl._validation import check_count, check_option, check_positive
+from zskl._validation import check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, row_spectrum, sum_by_class
 from zskl.estimators._inputs import Training
@@ -88,14 +88,15 @@ class EXEM(WeightedClassifier):
     )
     BOUNDS: ClassVar = {"n_components": (30, 2000), "sigma": (0.1, 30.0), "lam": (1e-4, 100.0)}
     LEARNED: ClassVar = {
-        "basis_": ("d", "*"),
-        "center_": ("*",),
+        "basis_": ("d", "k"),
+        "center_": ("k",),
         "signatures_": ("C", "p"),
-        "coefficients_": ("C", "*"),
+        "coefficients_": ("C", "k"),
         "sigma_": None,
     }
     FREE: ClassVar = ("n_components", "sigma", "lam", "distance")
     CHECKS: ClassVar = {"sigma_": check_positive}
+    OPTIONS: ClassVar = {"distance": DISTANCES}
 
     n_components: int = 500
     sigma: float = 2.0
@@ -103,12 +104,6 @@ class EXEM(WeightedClassifier):
     distance: str = "standardized"
     _: KW_ONLY
     feature_scaling: str = "sqrt-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_count("n_components", self.n_components)
-        check_positive("sigma", self.sigma)
-        check_positive("lam", self.lam)
-        check_option("distance", self.distance, DISTANCES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
@@ -140,14 +135,6 @@ class EXEM(WeightedClassifier):
         exemplars = convert_like(weights @ convert_like(self.coefficients_, Y), X)
         found = X @ convert_like(self.basis_, X) - convert_like(self.center_, X)
         return -namespace(X).sqrt(pairwise_distances(found, exemplars))
-
-    @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
-        model = super()._restore(header, arrays, known)
-        columns = {model.basis_.shape[1], len(model.center_), model.coefficients_.shape[1]}
-        if len(columns) > 1:
-            raise ValueError(f"basis, center and coefficients have {sorted(columns)} columns, expected the same number")
-        return model
 
 
 def principal_components(training: Training, means: NumPyArray) -> tuple[NumPyArray, NumPyArray]:

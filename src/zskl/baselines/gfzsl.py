@@ -107,6 +107,7 @@ class GFZSL(WeightedClassifier):
     }
     FREE: ClassVar = ("kernel", "sigma", "lam", "variance_lam", "prior_rows")
     CHECKS: ClassVar = {"kernel_": partial(check_option, options=KERNELS), "sigma_": check_positive}
+    OPTIONS: ClassVar = {"kernel": KERNELS}
 
     kernel: str = "gaussian"
     sigma: float = 2.0
@@ -115,11 +116,6 @@ class GFZSL(WeightedClassifier):
     prior_rows: float = 100.0
     _: KW_ONLY
     feature_scaling: str = "sqrt-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_option("kernel", self.kernel, KERNELS)
-        for name in ("sigma", "lam", "variance_lam", "prior_rows"):
-            check_positive(name, getattr(self, name))
 
     def _effective_settings(self) -> dict[str, Any]:
         found = super()._effective_settings()
@@ -147,8 +143,7 @@ class GFZSL(WeightedClassifier):
             energy, vectors = spectrum(str(model.kernel), float(model.sigma))
 
             def regress(targets: NumPyArray, ridge: float) -> NumPyArray:
-                found: NumPyArray = vectors @ ((vectors.T @ targets) / (energy + ridge)[:, None])
-                return found
+                return vectors @ ((vectors.T @ targets) / (energy + ridge)[:, None])
 
             r = float(model.prior_rows)
             logs = np.log((scatter / variance + r) / (training.sizes[:, None] + r))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
-from zskl._validation import check_count, check_positive
+from zskl._validation import check_positive
 from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import (
     DescentClassifier,
@@ -128,9 +128,6 @@ class LatEm(DescentClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count("n_maps", self.n_maps)
-        check_count("prune_every", self.prune_every)
-        check_positive("margin", self.margin)
         if check_positive("prune_below", self.prune_below, zero_allowed=True) > 1:
             raise ValueError(f"prune_below is {self.prune_below!r}: expected a share between 0 and 1")
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace, to_numpy
-from zskl._validation import check_option, check_positive
+from zskl._validation import check_option
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, class_sums_and_spectrum, row_spectrum, scale_to_unit_length
 from zskl.estimators._inputs import Training
@@ -64,15 +64,12 @@ class SAE(WeightedClassifier):
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}
     FREE: ClassVar = ("lam", "direction")
     CHECKS: ClassVar = {"direction_": partial(check_option, options=DIRECTIONS)}
+    OPTIONS: ClassVar = {"direction": DIRECTIONS}
 
     lam: float = 1.0
     direction: str = "to-features"
     _: KW_ONLY
     feature_scaling: str = "l2-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_positive("lam", self.lam)
-        check_option("direction", self.direction, DIRECTIONS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)

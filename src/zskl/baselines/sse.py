@@ -243,13 +243,14 @@ class SSE(DescentClassifier):
     )
     BOUNDS: ClassVar = {"gamma": (0.01, 30.0), "alignment": (0.1, 100.0), "epochs": (1, 24)}
     LEARNED: ClassVar = {
-        "weights_": ("*", "d"),
-        "thresholds_": ("C", "*", "d"),
+        "weights_": ("h", "d"),
+        "thresholds_": ("C", "h", "d"),
         "seen_": ("C", "p"),
         "gamma_": None,
         "embedding_": None,
     }
     CHECKS: ClassVar = {"gamma_": check_positive, "embedding_": partial(check_option, options=EMBEDDINGS)}
+    OPTIONS: ClassVar = {"embedding": EMBEDDINGS}
     COPIES: ClassVar[bool] = True  # it splits all rows by sign
     momentum = 0.0  # the solver's moments are its own
 
@@ -262,13 +263,6 @@ class SSE(DescentClassifier):
     epochs: int = 5
     learning_rate: float = 0.1
     feature_scaling: str = "l2"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive("gamma", self.gamma)
-        check_option("embedding", self.embedding, EMBEDDINGS)
-        check_positive("alignment", self.alignment, zero_allowed=True)
-        check_positive("ridge", self.ridge, zero_allowed=True)
 
     def _train(
         self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None

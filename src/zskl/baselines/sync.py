@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
-from zskl._validation import check_option, check_positive
+from zskl._validation import check_positive
 from zskl.baselines._baseline import SharedFitClassifier, baseline
 from zskl.baselines._linear_models import (
     Loss,
@@ -96,6 +96,7 @@ class SynC(SharedFitClassifier):
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")
     CHECKS: ClassVar = {"sigma_": check_positive}
+    OPTIONS: ClassVar = {"loss": LOSSES}
 
     lam: float = 1e-3
     sigma: float = 1.0
@@ -103,12 +104,6 @@ class SynC(SharedFitClassifier):
     _: KW_ONLY
     tolerance: float = 1e-3
     feature_scaling: str = "l2-center-l2"
-
-    def _check_parameters(self) -> None:
-        check_positive("lam", self.lam)
-        check_positive("sigma", self.sigma)
-        check_positive("tolerance", self.tolerance)
-        check_option("loss", self.loss, LOSSES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         phantoms = to_numpy(class_signatures(training))

@@ -21,8 +21,8 @@ from zskl import engines
 from zskl._validation import list_values
 from zskl.batch.predict import PathLike, find_shards
 from zskl.datasets import tables
-from zskl.datasets.tables import FeatureFile, Wanted
-from zskl.datasets.tables.features import block_rows
+from zskl.datasets.tables.features import FeatureFile, Wanted, block_rows
+from zskl.datasets.tables.labels import is_whole, plain_label
 from zskl.engines import Engine
 from zskl.estimators._class_means_fit import Sums
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -251,7 +251,7 @@ def _match_label_type(sums: Sums, table: SignatureTable | None) -> tuple[Sums, S
     """Labels from files are text: whole numbers, if all of them are and the names of the signatures too."""
     texts = sums.classes.tolist()
     theirs = [] if table is None else [str(label) for label in table.labels.tolist()]
-    if table is None or not all(map(tables.is_whole, [*texts, *theirs])):
+    if table is None or not all(map(is_whole, [*texts, *theirs])):
         return sums, table
-    mine, others = (np.array([int(tables.plain_label(one)) for one in names]) for names in (texts, theirs))
+    mine, others = (np.array([int(plain_label(one)) for one in names]) for names in (texts, theirs))
     return sums.rename_classes(mine), replace(table, labels=others)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,7 +28,10 @@ from zskl import engines, export, methods
 from zskl._arrays import stack_rows, to_numpy
 from zskl._files import find_leftovers, replace_file
 from zskl.datasets import tables
-from zskl.datasets.tables import STANDARD_INPUT, parquet
+from zskl.datasets.tables import parquet
+from zskl.datasets.tables.features import Block, FeatureFile, Wanted
+from zskl.datasets.tables.labels import to_label_type
+from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import CandidateScorer, get_temperatures, to_probabilities, top_columns
@@ -36,6 +40,7 @@ from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
 from zskl.experiments.sweep import Failure
 from zskl.signatures import table
+from zskl.signatures.cells import Preparation
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.signatures.words import read_names
 
@@ -131,7 +136,7 @@ def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
 
 def open_for_model(
     model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None, encode: bool = True
-) -> tables.FeatureFile:
+) -> FeatureFile:
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
@@ -141,16 +146,23 @@ def open_for_model(
         wanted = encoded.column_ if encoded.column_ in head.fields else None
         column = tables.find_text_column(path, head, wanted, labels)
         head = tables.encode_texts_of(head, column, encoded._encode if encode else None, int(model.n_features_in_))
-        source = head.open(tables.Wanted(labels, rows=rows))
+        source = head.open(Wanted(labels, rows=rows))
     elif prepared is not None:  # the dataset had holes or words
-        source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
+        source = tables.open_prepared(path, Preparation.from_text(prepared), labels, rows)
     else:
         source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
+    blocks = getattr(model, "blocks_", None)
+    own = dict(zip(blocks.names, np.diff((0, *blocks.ends)), strict=True)) if blocks is not None else {}
+    expected = ", as one file or A+B: " + ", ".join(f"{name} ({width} columns)" for name, width in own.items())
     if source.width != model.n_features_in_:
         raise ValueError(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
-            f"{model.n_features_in_} that it was fitted on, in the same order"
+            f"{model.n_features_in_} that it was fitted on, in the same order{expected if len(own) > 1 else ''}"
         )
+    parts = tables.find_blocks(path, source.parts) if len(own) > 1 else own
+    ends, whole = ({int(end) for end in accumulate(one.values())} for one in (parts, own))
+    if parts and ((own.keys() == parts.keys() and list(own) != list(parts)) or not (ends <= whole or ends >= whole)):
+        raise ValueError(f"{path} has its columns in another order than the model: expected them{expected}")
     return source
 
 
@@ -163,7 +175,7 @@ def open_encoded(model: ZeroShotClassifier) -> TextClassifier | None:
     return TextClassifier._from_model(model)
 
 
-def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
+def block_features(model: ZeroShotClassifier, block: Block) -> NDArray[Any] | pd.DataFrame:
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
@@ -177,7 +189,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     if encoded is None:
         frame = tables.read_signatures(path, known=model.attribute_names_, preparation=known.preparation)
     else:
-        frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", tables.ENCODING)))
+        frame = encoded._read_descriptions(read_names(path, getattr(path, "encoding", ENCODING)))
         frame = frame.set_axis(model.attribute_names_ or frame.columns, axis=1)
     frame.index = pd.Index(to_model_labels(model, frame.index.tolist()), name=frame.index.name)
     try:
@@ -201,7 +213,7 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Integers if the labels of the model are integers and all these names are whole numbers."""
     if label_kind(model.seen_classes_, "the model") == "integer":
-        return tables.to_label_type(names)
+        return to_label_type(names)
     return np.array(names, dtype=object)
 
 
@@ -342,14 +354,14 @@ class Options:
     top: int = 5
     probabilities: bool = False
     reject: float | None = None
-    encoding: str = tables.ENCODING  # of the table of signatures, if that is text, as is the next
-    decimal: str = tables.DECIMAL
+    encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
+    decimal: str = DECIMAL
 
     def predictor(self, model: ZeroShotClassifier) -> Predictor:
         given = asdict(self)
         written = given.pop("encoding"), given.pop("decimal")
         if self.signatures is not None:
-            given["signatures"] = tables.TextFile(self.signatures, *written)
+            given["signatures"] = TextFile(self.signatures, *written)
         return Predictor(model, **given)
 
     def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:

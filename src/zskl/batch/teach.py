@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 from zskl._validation import list_values
 from zskl.batch.predict import Labels, PathLike, block_features, open_for_model, read_candidates, to_model_labels
 from zskl.datasets import tables
+from zskl.datasets.tables.features import Block
+from zskl.datasets.tables.labels import Labels as TableLabels
+from zskl.datasets.tables.labels import match_labels
+from zskl.datasets.tables.source import STANDARD_INPUT
 from zskl.estimators._candidates import pick_rows
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.methods import methods_with
@@ -96,7 +100,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
         raise ValueError("features were given without labels: expected the class of each row; give --labels too")
     if labels is None:
         return Change(model, model.remove_examples(), "removed", {})
-    if str(labels) != tables.STANDARD_INPUT and not Path(labels).exists():
+    if str(labels) != STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, and there is no such file: expected a file with the names of classes whose "
             "examples are to go, such as a .txt with a name in each line"
@@ -110,7 +114,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
 def read_teaching_rows(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
     """Rows and their classes. A file of labels that names its rows may name some of them only: others are left out."""
     column = tables.label_column(tables.read_header(features), features, labels)
-    found, label_ids, numbered = (tables.Labels(), None, False) if column else tables.read_some_labels(labels)
+    found, label_ids, numbered = (TableLabels(), None, False) if column else tables.read_some_labels(labels)
     X, ids, texts = read_whole_file(model, features, column, None if column or label_ids is not None else len(found))
     if column:
         found.extend(texts)
@@ -122,7 +126,7 @@ def read_teaching_rows(model: ZeroShotClassifier, features: PathLike, labels: Pa
         # All rows if none is wanted: `match_labels` then says so.
         kept = [place for place, one in enumerate(ids) if one in wanted] or list(range(len(ids)))
         X, ids = X.iloc[kept] if hasattr(X, "iloc") else X[kept], [ids[place] for place in kept]
-    found = tables.match_labels(found, label_ids, labels, features, len(X), ids)
+    found = match_labels(found, label_ids, labels, features, len(X), ids)
     return X, to_model_labels(model, [found.names[code] for code in found.codes])
 
 
@@ -131,7 +135,7 @@ def read_whole_file(
 ) -> tuple[NDArray[Any] | pd.DataFrame, list[str], list[str]]:
     """Features under the names that the model knows, and the ids and labels of the rows where the file has them."""
     blocks = list(open_for_model(model, path, column, count).blocks())
-    whole = tables.Block(np.concatenate([block.X for block in blocks]))
+    whole = Block(np.concatenate([block.X for block in blocks]))
     ids = [one for block in blocks for one in block.ids or ()]
     return block_features(model, whole), ids, [one for block in blocks for one in block.labels or ()]
 

@@ -147,7 +147,9 @@ for group, commands, panel in (
     (data_app, DATA_COMMANDS, None),
 ):
     for one in commands:
-        group.command(cls=Command, rich_help_panel=panel)(add_common_options(one))
+        # each option of a service can be set in the environment, too: ZSKL_PORT
+        about = {"auto_envvar_prefix": "ZSKL"} if one is inference.serve else {}
+        group.command(cls=Command, rich_help_panel=panel, context_settings=about)(add_common_options(one))
 
 
 @app.callback(invoke_without_command=True)

@@ -111,7 +111,7 @@ def mark_text(path: Any, encoding: str, decimal: str) -> Any:
     """A path, or None; with how its text is written, if that is not as usual."""
     if path is None or (encoding, decimal) == ("utf-8", "."):
         return path
-    from zskl.datasets.tables import TextFile
+    from zskl.datasets.tables.source import TextFile
 
     return TextFile(str(path), encoding, decimal)
 

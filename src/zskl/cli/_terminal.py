@@ -97,6 +97,8 @@ class _LogPrinter(logging.Handler):
             note(sentence)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name in ("zskl.serve", "zskl.access"):  # a service writes its own log
+            return
         if record.levelno < logging.WARNING:
             line = f"{record.relativeCreated / 1000:7.2f} s  {record.getMessage()}"
             errors.print(Text(line, style="dim"), soft_wrap=True)

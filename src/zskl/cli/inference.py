@@ -303,13 +303,15 @@ def export(
 
 @_options.reads_text("signatures")
 def serve(
-    model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
+    model: Annotated[Path | None, typer.Argument(help="A model file.", envvar="ZSKL_MODEL")] = None,
     data: Annotated[
         str | None,
         typer.Option(
             metavar="DATASET",
             help="A dataset folder or name: rows to look at and to rank.",
             autocompletion=_options.complete_datasets,
+            envvar="ZSKL_DATASET",  # ZSKL_DATA is the folder of the benchmarks
+            allow_from_autoenv=False,
         ),
     ] = None,
     images: Annotated[
@@ -319,11 +321,11 @@ def serve(
         ),
     ] = None,
     backbone: Annotated[
-        str | None,
+        list[str] | None,
         _options.more(
             metavar="NAME",
             help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
-            "Default: the one that the data's features name.",
+            "Repeatable, in the order of the features. Default: what the model or the data name.",
         ),
     ] = None,
     host: Annotated[
@@ -337,6 +339,16 @@ def serve(
             envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."
         ),
     ] = None,
+    read_token: Annotated[
+        str | None, _options.more(help="A second secret, for those who may ask everything and change nothing.")
+    ] = None,
+    rate_limit: Annotated[
+        int | None, _options.more(min=1, metavar="N", help="Requests a minute that one address may send.")
+    ] = None,
+    access_log: Annotated[bool, _options.more("--access-log", help="Log a line for each request.")] = False,
+    json_logs: Annotated[
+        bool, _options.more("--json-logs", help="Log lines of JSON, with the ids of requests.")
+    ] = False,
     public_url: Annotated[
         str | None,
         _options.more(
@@ -371,6 +383,8 @@ def serve(
     Example: [b]zskl serve --demo[/b]
 
     Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
+
+    Each option can be set in the environment: ZSKL_PORT=8080, ZSKL_MODEL, ZSKL_DATASET (--data), ZSKL_DEMO=1.
     """
     from zskl import datasets, methods
     from zskl.cli import _datasets
@@ -393,11 +407,13 @@ def serve(
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
-    address = server.Address(host, port, token, public_url)
+    address = server.Address(host, port, token, public_url, read_token, rate_limit)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
     names = (
         None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
     )
-    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
+    networks = "+".join(backbone or []) or None
+    logs = {"json_logs": json_logs, "access_log": access_log}
+    server.run_service(fitted, model, classes, loaded, names, images, networks, address, say, workers, device, **logs)
     note("stopped")

@@ -34,6 +34,7 @@ from zskl.datasets.dataset import Dataset, place_blocks
 from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_repeated_features
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
+from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, list_files
 from zskl.signatures.cells import Column, Preparation
 from zskl.signatures.table import CLASS_COLUMN, PREPARED, Numbering, check_preparation_options
 from zskl.version import __version__
@@ -226,8 +227,7 @@ def read_row_names(folder: Path) -> list[str] | None:
 def parse_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
     """(n,) integers or strings."""
     names = np.array([int(name) for name in labels.names]) if whole else np.array(labels.names, dtype=np.str_)
-    y: NDArray[np.generic] = names[labels.codes]
-    return y
+    return names[labels.codes]
 
 
 def _format_json(values: Mapping[str, Any], indent: str = "  ") -> str:
@@ -426,8 +426,8 @@ def make(
     missing: str | None = None,
     categories: str | None = None,
     keep_columns: Sequence[str] = (),
-    encoding: str = tables.ENCODING,
-    decimal: str = tables.DECIMAL,
+    encoding: str = ENCODING,
+    decimal: str = DECIMAL,
     text_column: str | None = None,
     encoder: str = "minilm",
     template: str | Sequence[str] | None = None,
@@ -517,7 +517,7 @@ def make(
     split.check_seed(seed)
     out = Path(out)
     features, labels, signatures = (
-        tables.TextFile(_join_paths(given), encoding, decimal) for given in (features, labels, signatures)
+        TextFile(_join_paths(given), encoding, decimal) for given in (features, labels, signatures)
     )
     _check_folder_paths(out, features, labels, signatures)
     check_preparation_options(missing, categories)
@@ -530,7 +530,7 @@ def make(
         )
         _check_folder_columns(table, head, keep_columns, features, signatures)
         # If a table was made from texts.
-        texts = next(filter(None, map(read_texts, tables.list_files(signatures))), None)
+        texts = next(filter(None, map(read_texts, list_files(signatures))), None)
     else:
         if missing is not None or categories is not None:
             raise ValueError("missing and categories are for tables of numbers: leave them out where rows are texts")
@@ -538,7 +538,7 @@ def make(
         table, texts = source.describe(read_names(signatures, encoding))
         head = tables.encode_texts_of(head, source.column, source.encode, table.shape[1])
     with open_new_folder(out, force) as temporary:
-        files = tables.list_files(features)
+        files = list_files(features)
         numbers = len(files) > 1 and all(str(one).lower().endswith(tables.ARRAYS) for one in files)
         how = (None, None) if numbers else (missing, categories)
         rows = _copy_features(temporary / "raw.npy", head, labels, column, *how, keep_columns)
@@ -584,8 +584,8 @@ def make(
             "missing": missing,
             "categories": categories,
             "keep_columns": list(keep_columns),
-            **({} if encoding == tables.ENCODING else {"encoding": encoding}),
-            **({} if decimal == tables.DECIMAL else {"decimal": decimal}),
+            **({} if encoding == ENCODING else {"encoding": encoding}),
+            **({} if decimal == DECIMAL else {"decimal": decimal}),
             **({"texts": texts} if texts else {}),
         }
         recorded = None if source is None else source.record(parts["trainval"], codes)
@@ -599,7 +599,7 @@ def _join_paths(given: PathLike | Sequence[PathLike]) -> str:
     """A path, or A+B of several."""
     paths = [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
     joined = "+".join(paths)
-    if len(paths) > 1 and len(tables.list_files(joined)) < len(paths):
+    if len(paths) > 1 and len(list_files(joined)) < len(paths):
         for path in paths:
             if not Path(path).is_file():
                 raise ValueError(f"no file at {path}: check the path")
@@ -610,12 +610,12 @@ def _join_paths(given: PathLike | Sequence[PathLike]) -> str:
 
 def _check_folder_paths(out: Path, features: PathLike, labels: PathLike, signatures: PathLike) -> None:
     """Refuse to write over what is read, and the same file, or standard input, for two things."""
-    for given in [one for path in (features, signatures, labels) for one in tables.list_files(path)]:
+    for given in [one for path in (features, signatures, labels) for one in list_files(path)]:
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
     named = {"features": features, "labels": labels, "signatures": signatures}
     for (one, first), (other, second) in combinations(named.items(), 2):
-        piped = str(first) == str(second) == tables.STANDARD_INPUT
+        piped = str(first) == str(second) == STANDARD_INPUT
         same = Path(first).exists() and Path(second).exists() and Path(first).samefile(second)
         if piped or (other == "signatures" and same):
             raise ValueError(

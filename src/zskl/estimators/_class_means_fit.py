@@ -381,8 +381,7 @@ class Space:
                 self.placed[here] = [convert_like(basis, X) for basis in self.basis]
             bases = self.placed[here]
         blocks = self.spectrum.blocks
-        rotated: Array = blocks.join([part @ basis for part, basis in zip(blocks.split(X), bases, strict=True)])
-        return rotated
+        return blocks.join([part @ basis for part, basis in zip(blocks.split(X), bases, strict=True)])
 
     @classmethod
     def unwhitened(cls, sums: Sums, blocks: Blocks) -> Space:
@@ -667,8 +666,7 @@ class Whitening:
         return np.concatenate([np.pad(part, ((0, 0), (0, width - len(part)))) for part in parts]).astype(np.float32)
 
     def unit_rows(self, rotated: Array) -> Array:
-        found: Array = self.blocks.to_unit_length(rotated * convert_like(self.weights, rotated))
-        return found
+        return self.blocks.to_unit_length(rotated * convert_like(self.weights, rotated))
 
     def cosines(self, rotated: Array, basis: Floats) -> Array:
         """x̂·b (n, b·B) of rows that the space has rotated with the blocks of vectors (B, d), without forming any x̂."""

@@ -255,8 +255,7 @@ def make_nameless_scorer(model: ClassMeansClassifier, Y: Array, unseen_weight: f
 def _match_signatures(Y: Array, signatures: NumPyArray) -> Array:
     """(c, R) which rows of Y are the same as one of the signatures (R, p)."""
     exact = signatures.astype(np.float64)
-    found: Array = fitting.squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
-    return found
+    return fitting.squared_distances(convert_like(Y, Y, "float64"), exact) <= SAME * (exact * exact).sum(axis=1)
 
 
 def _check_nameless(model: ClassMeansClassifier) -> None:

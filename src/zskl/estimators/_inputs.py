@@ -214,11 +214,9 @@ def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None =
                 f"X is sparse, and {dense_for} needs dense rows: use X[rows].toarray() for a few of them, or fit on "
                 f"dense columns, as {DENSE_EXAMPLE} makes them"
             )
-        rows: Array = check_sparse_rows(estimator, order_sparse_columns(X, known))
-        return rows
+        return check_sparse_rows(estimator, order_sparse_columns(X, known))
     if is_torch(X):
-        tensor: Array = _check_tensor(estimator, X, reset=False)
-        return tensor
+        return _check_tensor(estimator, X, reset=False)
     X = order_columns(X, known)
     _check_input_dimensions(X)
     plain = _is_plain_array(X)

@@ -623,8 +623,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
-        scaled: Array = self.feature_scaling_.apply(move_to_device(X, self.device))
-        return scaled
+        return self.feature_scaling_.apply(move_to_device(X, self.device))
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""

@@ -343,8 +343,7 @@ class DescriptionPath:
 
     def changes(self, a: int, b: int) -> NumPyArray:
         """(p,) from b to a."""
-        found: NumPyArray = self.ends[a] - self.ends[b]
-        return found
+        return self.ends[a] - self.ends[b]
 
 
 class BlockPath:
@@ -665,8 +664,7 @@ class RowExplainer:
 
     @cached_property
     def _explainer(self) -> Explainer:
-        found: Explainer = self._model._explainer(self.scorer.table.to_dense(), self.by)
-        return found
+        return self._model._explainer(self.scorer.table.to_dense(), self.by)
 
     def explain_columns(
         self, rows: Array, first: NumPyArray, second: NumPyArray, top: int, constant: float

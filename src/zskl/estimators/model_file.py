@@ -228,6 +228,9 @@ def _read_model_array(
     none = any(sizes.get(letter) == 0 for letter in shape)  # no seen class
     if not fits or (array.size == 0 and "?" not in shape and not none):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
+    for letter, n in zip(shape, array.shape, strict=True):
+        if letter.isalpha():  # one that is new stands for the number that is here
+            sizes.setdefault(letter, n)
     if not is_sparse_rows(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
     return array

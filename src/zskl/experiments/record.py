@@ -417,8 +417,7 @@ class Record:
         dict
             The fields by name, as they stand in a line of `records.jsonl`.
         """
-        found: dict[str, Any] = to_json(self)
-        return found
+        return to_json(self)
 
     @classmethod
     def from_json(cls, line: object) -> Record:

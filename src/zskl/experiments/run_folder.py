@@ -47,8 +47,7 @@ def to_line(record: Mapping[str, object]) -> str:
 
 def to_plain_json(values: Mapping[str, object]) -> dict[str, object]:
     """The values as they are when read back from JSON: no NumPy numbers, no tuples, no kernels."""
-    found: dict[str, object] = json.loads(to_line(values))
-    return found
+    return json.loads(to_line(values))
 
 
 def write_lines(path: Place, records: Iterable[Mapping[str, object]]) -> None:

@@ -17,7 +17,7 @@ from zskl._arrays import runs_on_gpu
 from zskl._validation import suggest
 from zskl.datasets import Dataset, xlsa17
 from zskl.datasets.fetch import benchmark_folders
-from zskl.datasets.tables import TextFile
+from zskl.datasets.tables.source import TextFile
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.unit import Report, Unit, useful_seeds

@@ -297,8 +297,7 @@ def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | 
     if not found or len(found) < len(records) or any(one is None for one in found):
         return None
     draws = np.stack([one for one in found if one is not None], axis=1).astype(np.float64)  # (draws, seeds)
-    mean: NDArray[np.float64] = np.einsum("bs,bs->b", seed_counts(*draws.shape), draws) / draws.shape[1]
-    return mean
+    return np.einsum("bs,bs->b", seed_counts(*draws.shape), draws) / draws.shape[1]
 
 
 def _record_case(record: Record) -> _Case | None:
@@ -425,8 +424,7 @@ def _draw_bootstrap_block(sizes: NDArray[np.int64], draws: int, rng: np.random.G
 def seed_counts(draws: int, seeds: int) -> NDArray[np.int64]:
     """How often each draw takes each of the seeds (draws, seeds): as many as there are, with replacement."""
     drawn = make_generator(len(SIDES), seeds).integers(seeds, size=(draws, seeds))
-    counts: NDArray[np.int64] = (drawn[:, :, None] == np.arange(seeds)).sum(axis=1)
-    return counts
+    return (drawn[:, :, None] == np.arange(seeds)).sum(axis=1)
 
 
 def two_sided_p(figures: ArrayLike) -> float:
@@ -457,5 +455,4 @@ def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
     """The area by trapezoids, where (..., m) leaves the seen accuracy and joins the unseen one at m rising levels."""
     lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
     after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
-    found: Floats = np.sum(gained * (after + lost / 2), axis=-1)
-    return found
+    return np.sum(gained * (after + lost / 2), axis=-1)

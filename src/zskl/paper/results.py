@@ -146,8 +146,7 @@ class _Curves:
     finished: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = record.to_json(self)
-        return found
+        return record.to_json(self)
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,7 @@ class PublishedAccuracies:
 
 @cache
 def read_published() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
-    return found
+    return json.loads(resources.files(__package__).joinpath("published.json").read_text("utf-8"))
 
 
 def published_figure(table: str, method: str, dataset: str) -> Any:
@@ -226,17 +225,13 @@ def _family_table(
     for name in (name for mine in FAMILIES.values() for name in mine if name in names):
         figures = {column: found[name] for column, found in columns.items() if name in found}
         rows.append(Row({FAMILY: family_of(name), "method": name}, results.seeds(problem, name), figures))
-    return name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
+    return _name_once(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)), FAMILY)
 
 
 def name_families(table: Comparison) -> Comparison:
-    """Each family named in its first row alone."""
-    rows, last = [], ""
-    for row in table.rows:
-        mine = family_of(row.labels["method"])
-        rows.append(replace(row, labels={**row.labels, FAMILY: "" if mine == last else mine}))
-        last = mine
-    return replace(table, rows=tuple(rows))
+    """Each family named in its first row alone, also where rows were left out."""
+    rows = (replace(row, labels={**row.labels, FAMILY: family_of(row.labels["method"])}) for row in table.rows)
+    return _name_once(replace(table, rows=tuple(rows)), FAMILY)
 
 
 def _misprint_note() -> str:
@@ -389,7 +384,7 @@ def layout_tables(results: Results, parts: Sequence[str]) -> Iterator[Output]:
             tuple(_layout_notes(problems, rows, table)),
             "–",
         )
-        yield Output("layout", f"table-{table}", title, _name_once(whole))
+        yield Output("layout", f"table-{table}", title, _name_once(whole, FAMILY, "method"))
 
 
 def _layout_column(dataset: str, short: str) -> str:
@@ -491,9 +486,9 @@ def describe_features(problem: Problem) -> str:
     return "not comparable with published figures"
 
 
-def _name_once(table: Comparison) -> Comparison:
-    """Families and methods named in their first rows alone."""
-    rows, last = [], {FAMILY: "", "method": ""}
+def _name_once(table: Comparison, *names: str) -> Comparison:
+    """These labels in the first rows alone that have them."""
+    rows, last = [], dict.fromkeys(names, "")
     for row in table.rows:
         mine = {name: row.labels[name] for name in last}
         hidden = {name: "" for name in last if mine[name] == last[name]}

@@ -80,15 +80,6 @@ class ConfusionDisplay(RecordDisplay):
             A fitted model, a kernel classifier or a baseline.
         data : Dataset
             The dataset whose rows are answered.
-
-        Examples
-        --------
-        >>> from zskl import baselines, datasets
-        >>> from zskl.plots import ConfusionDisplay
-        >>> data = datasets.load("digits")
-        >>> model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
-        >>> ConfusionDisplay.from_estimator(model, data).classes
-        ['3', '4', '6']
         """
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
         if len(candidates) == 1:

@@ -136,5 +136,4 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     half, sums = WINDOW // 2, np.concatenate([[0.0], np.cumsum(values)])
     places = np.arange(len(values))
     low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
-    mean: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)
-    return mean
+    return (sums[high] - sums[low]) / (high - low)

@@ -94,15 +94,6 @@ class SeenUnseenCurveDisplay(LinesDisplay):
             The dataset whose test rows are scored.
         name : str, default=None
             The name of the curve. By default the class of the model.
-
-        Examples
-        --------
-        >>> from zskl import baselines, datasets
-        >>> from zskl.plots import SeenUnseenCurveDisplay
-        >>> data = datasets.load("digits")
-        >>> model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
-        >>> SeenUnseenCurveDisplay.from_estimator(model, data).names
-        ['ESZSL']
         """
         result = protocols.gzsl(model, data)
         assert result.curve is not None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,25 +15,7 @@ from zskl.plots import _style
 from zskl.plots._base import Axes, Display
 
 LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
-
-
-class Curve(Protocol):
-    """For each value the accuracy on every fold and on test rows; None where training diverged."""
-
-    @property
-    def values(self) -> Sequence[float]: ...
-    @property
-    def validation(self) -> Sequence[Sequence[float] | None]: ...
-    @property
-    def test(self) -> Sequence[float | None]: ...
-
-
-class SensitivityCurves(Protocol):
-    """A record of `zskl paper sensitivity`: a curve for each setting, and the value that validation chose."""
-
-    @property
-    def curves(self) -> Mapping[str, Curve]: ...
-    def chosen(self, name: str, /) -> float: ...
+SensitivityCurves: TypeAlias = Any  # a record of `zskl paper sensitivity`, whose type is the paper's
 
 
 @dataclass(frozen=True)

@@ -352,8 +352,7 @@ def transform_folds(shared: FoldData) -> FoldData:
 
 def clone_with_settings(pipeline: Pipeline, setting: Mapping[str, Any]) -> Pipeline:
     """A clone of the pipeline with these settings; estimators among them are cloned too."""
-    changed: Pipeline = clone(pipeline).set_params(**{name: clone(one, safe=False) for name, one in setting.items()})
-    return changed
+    return clone(pipeline).set_params(**{name: clone(one, safe=False) for name, one in setting.items()})
 
 
 def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, signatures: Any, callback: Any = None) -> Pipeline:

@@ -323,8 +323,7 @@ class FoldScorer:
     def few_shot_trial(self, model: ZeroShotClassifier) -> FewShotTrial | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._prepared is not None  # scores were asked for first
-        found: FewShotTrial | None = model._few_shot_trial(*self._prepared, self.own, self.is_seen)
-        return found
+        return model._few_shot_trial(*self._prepared, self.own, self.is_seen)
 
 
 def search_by_halving(
@@ -447,8 +446,7 @@ def check_grid(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> Non
 def copy_with_setting(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> ZeroShotClassifier:
     """The estimator with these settings, to ask it about them: a light copy that shares everything else."""
     if any("__" in name for name in setting):
-        nested: ZeroShotClassifier = clone(estimator).set_params(**setting)
-        return nested
+        return clone(estimator).set_params(**setting)
     model = copy.copy(estimator)
     model.__dict__.update(setting)
     return model

@@ -216,8 +216,7 @@ class Tuned:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Mean score (S,) of each setting over the folds."""
-        means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
-        return means
+        return self.fold_scores.mean(axis=1)
 
     def __repr__(self) -> str:
         return tuning_table(self).text()

@@ -8,7 +8,7 @@ import ipaddress
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from zskl.serve import responses, routes
 from zskl.serve.classes import ClassRegistry
 from zskl.serve.errors import Refusal
-from zskl.serve.limits import ConcurrencyLimits, Limits, WrongTokens
+from zskl.serve.limits import ConcurrencyLimits, Limits, RateLimit, WrongTokens
+from zskl.serve.monitoring import REQUEST_ID, Metrics, choose_request_id, log_request
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
@@ -30,7 +31,10 @@ MAX_UNREAD_BYTES = 256 << 20  # of answers that clients have not read yet
 CHUNK_BYTES = 256 << 10  # that are sent at once: a client that does not read them gets no more
 MIN_UPLOAD_RATE = 1 << 20  # bytes a second that a large body must at least bring
 DEFAULT_PORTS = {"http": 80, "https": 443}
-PUBLIC_PATHS = ("/", *responses.PROBE_PATHS)  # without a token; also what the page consists of
+PUBLIC_PATHS = ("/", routes.DOCS_PATH, *responses.PROBE_PATHS)  # without a token; also what the page consists of
+UNLIMITED_PATHS = (routes.METRICS_PATH, *responses.PROBE_PATHS)  # what watches over the service may always ask
+QUESTIONS = (routes.PREDICT_PATH, "/rank", "/fits", "/words")  # POST, and nothing is changed
+PREFIX = "/v1"  # of all addresses; those of version 0.2 had none, and go on
 PAGE_PATH = "/page/"  # the page itself holds no data: it asks for the token
 SINGLE_HEADERS = (b"host", b"origin", b"authorization")  # two of them, and a proxy may have checked the other one
 STALL_BYTES = 64 << 10  # that a large body must bring in `Limits.stall` seconds
@@ -112,9 +116,18 @@ class GuardMiddleware:
     """Checks each request before the application sees it, and adds headers to each answer."""
 
     def __init__(
-        self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits, public: str | None = None
+        self,
+        app: ASGIApp,
+        token: str | None,
+        hosts: Iterable[str],
+        limits: Limits,
+        public: str | None = None,
+        read_token: str | None = None,
+        rate: RateLimit | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._app, self._token, self._limits = app, token, limits
+        self._read_token, self._rate, self._metrics = read_token, rate, metrics
         self._public = None if public is None else page_origin(public)
         self._hosts, self._queue = {host.lower() for host in hosts}, SendQueue()
         self._wrong_tokens = WrongTokens()
@@ -126,33 +139,45 @@ class GuardMiddleware:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        started, head = False, scope["method"] == "HEAD"
-        if head:  # the same as GET, without the body
-            scope = {**scope, "method": "GET"}
+        began, status, size, head = time.perf_counter(), 0, 0, scope["method"] == "HEAD"
+        asked = {name.lower(): value for name, value in scope["headers"]}
+        request_id = choose_request_id(asked)
+        REQUEST_ID.set(request_id)
+        scope = {**scope, "method": "GET" if head else scope["method"]}  # HEAD: the same as GET, without the body
+        if scope["path"].startswith(f"{PREFIX}/"):
+            scope["path"] = scope["path"][len(PREFIX) :]
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal started
+            nonlocal status, size
             if message["type"] == "http.response.start":
-                started = True
-                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
+                status = message["status"]
+                own = (b"x-request-id", request_id.encode())
+                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS, own]
                 await send(message)
                 return
             body = b"" if head else message.get("body", b"")
             await self._queue.send(body, message.get("more_body", False), send)
+            size += len(body)
 
-        asked = {name.lower(): value for name, value in scope["headers"]}
         try:
             self._check_origin(scope["headers"], asked)
+            if self._rate is not None and scope["path"] not in UNLIMITED_PATHS:
+                self._rate.check((scope.get("client") or ("unknown",))[0])
             if self._token is not None and scope["path"] not in PUBLIC_PATHS:
                 await self._check_token(scope, asked.get(b"authorization", b""), self._token.encode())
             await self._app(scope, self._limit_body(receive, asked), send_with_headers)
         except Refusal as refusal:
-            if not started:
-                headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
+            if not status:
+                headers = {"connection": "close", **refusal.headers}
                 reply = responses.json_response({"error": refusal.sentence}, refusal.status, headers)
                 await reply(scope, receive, send_with_headers)
         except SlowClient:
             return  # the server closes the connection, because the answer is not whole
+        finally:
+            seconds = time.perf_counter() - began
+            if self._metrics is not None:
+                self._metrics.note_request(scope, status, seconds)
+            log_request(scope, status, size, seconds)
 
     def _check_origin(self, given: list[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
         if len(given) > len(headers):
@@ -175,14 +200,18 @@ class GuardMiddleware:
 
     async def _check_token(self, scope: Scope, header: bytes, token: bytes) -> None:
         scheme, _, given = header.partition(b" ")
-        if scope["path"].startswith(PAGE_PATH) or (
-            scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), token)
-        ):
+        bearer = scheme.lower() == b"bearer"
+        if scope["path"].startswith(PAGE_PATH) or (bearer and hmac.compare_digest(given.strip(), token)):
             return
+        if bearer and self._read_token and hmac.compare_digest(given.strip(), self._read_token.encode()):
+            if scope["method"] == "GET" or scope["path"] in QUESTIONS:
+                return
+            raise Refusal(403, "this token may only read: send the one that may change classes")
         if given:  # only this request waits; a right token never does, or a stranger could lock out others
             await asyncio.sleep(self._wrong_tokens.add((scope.get("client") or ("unknown",))[0]))
         what = "the token is wrong" if given else "this service needs a token"
-        raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
+        why = f"{what}: send the header Authorization: Bearer TOKEN"
+        raise Refusal(401, why, {"www-authenticate": "Bearer"})
 
     def _limit_body(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
         limits, most, seen, waited = self._limits, self._limits.body_bytes, 0, 0.0
@@ -271,18 +300,21 @@ class Application(FastAPI):
         await reply(scope, receive, send)
 
 
-def build_app(service: Service) -> Application:
+def build_app(
+    service: Service, metrics: Metrics | None = None, reload: Callable[[], float] | None = None
+) -> Application:
     app = Application(
         title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
     )
     concurrency = ConcurrencyLimits()
-    app.predictions = PredictionHandler(service, concurrency)
+    app.predictions = PredictionHandler(service, concurrency, metrics)
     routes.add_page_routes(app)
     routes.add_model_routes(app, service)
+    routes.add_operator_routes(app, service, metrics, reload)
     # examples come before classes, whose names may have anything in them
     routes.add_teaching_routes(app, service, concurrency)
     routes.add_class_routes(app, service, concurrency)
     routes.add_row_routes(app, service, concurrency, app.predictions)
     responses.handle_errors(app)
-    responses.describe_api(app)
+    responses.describe_api(app, PREFIX, PUBLIC_PATHS)
     return app

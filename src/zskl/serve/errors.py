@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from zskl._validation import suggest
 
@@ -13,9 +13,9 @@ MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = 2000, 60  # beyond these a misspelt n
 class Refusal(Exception):
     """An answer with an error status: the value found, what was expected, what to do."""
 
-    def __init__(self, status: int, sentence: str) -> None:
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(sentence)
-        self.status, self.sentence = status, sentence
+        self.status, self.sentence, self.headers = status, sentence, headers or {}
 
 
 def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import mmap
 import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fastapi import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from zskl.serve.errors import quote
+from zskl.serve.errors import Refusal, quote
 
 # multiplications done on the spot; longer work goes to a thread, so that others are answered meanwhile
 QUICK_OPERATIONS = 20_000_000
@@ -23,6 +29,7 @@ MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send t
 FIRST_TOKEN_WAIT, MAX_TOKEN_WAIT = 0.25, 4.0  # seconds until a wrong token is answered: twice as long each time
 FORGET_TOKENS_SECONDS = 600.0  # after the last wrong token of an address
 MAX_TOKEN_ADDRESSES = 4096
+RATE_PLACES, RATE_ROUNDING = 1 << 16, 1e-6
 log = logging.getLogger("zskl.serve")
 
 
@@ -81,6 +88,46 @@ class WrongTokens:
         if count & (count - 1) == 0:  # the 1st, 2nd, 4th, 8th …: a line for each could fill the disk
             log.warning("a wrong token from %s: %d so far", quote(address), count)
         return min(MAX_TOKEN_WAIT, FIRST_TOKEN_WAIT * 2.0 ** min(count - 1, 30))
+
+
+class RateLimit:
+    """So many requests a minute of each address, at once or spread. All processes count together that were forked after
+    this was made."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._step, self._clock = 60.0 / per_minute, clock
+        # when an address will have used up nothing; two addresses seldom share a place
+        self._free = memoryview(mmap.mmap(-1, 8 * RATE_PLACES)).cast("d")
+        # to lock among processes: the system frees the lock of one that dies
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+
+    def check(self, address: str) -> None:
+        """Count a request, or refuse it."""
+        place = hash(address) % RATE_PLACES
+        with self._lock():
+            now = self._clock()
+            free = max(self._free[place], now) + self._step
+            wait = free - now - 60.0
+            if wait <= RATE_ROUNDING:
+                self._free[place] = free
+                return
+        most = round(60.0 / self._step)
+        why = f"more than {most} requests in a minute: try again in {math.ceil(wait)} seconds"
+        raise Refusal(429, why, {"retry-after": str(math.ceil(wait))})
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        if sys.platform == "win32":  # where one process answers, in one thread
+            yield
+            return
+        import fcntl
+
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 class _HeldResponse(Response):

@@ -20,6 +20,7 @@ from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
+from zskl.serve.monitoring import Metrics
 from zskl.serve.requests import Features, TextReader
 from zskl.serve.responses import json_response
 from zskl.serve.schemas import Prediction, PredictionOptions, Predictions
@@ -145,8 +146,8 @@ class PendingRow:
 class Batcher:
     """Scores single rows that wait at the same time, with the same options, by one product of matrices."""
 
-    def __init__(self, get_snapshot: Callable[[], ClassSnapshot]) -> None:
-        self._get_snapshot = get_snapshot
+    def __init__(self, get_snapshot: Callable[[], ClassSnapshot], metrics: Metrics | None = None) -> None:
+        self._get_snapshot, self._metrics = get_snapshot, metrics
         self._groups: dict[Hashable, list[PendingRow]] = {}
 
     async def predict_one(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
@@ -170,6 +171,8 @@ class Batcher:
             asyncio.get_running_loop().call_soon(self._score)
         some = [one for one in some if not one.answer.done()]  # without those that were cancelled
         if some:
+            if self._metrics is not None:
+                self._metrics.batches.observe(len(some))
             _predict_group(self._get_snapshot(), some)
 
 
@@ -196,9 +199,9 @@ def _predict_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None
 
 
 class PredictionHandler:
-    def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
-        self._service, self._concurrency = service, concurrency
-        self._batcher = Batcher(lambda: service.snapshot)
+    def __init__(self, service: Service, concurrency: ConcurrencyLimits, metrics: Metrics | None = None) -> None:
+        self._service, self._concurrency, self._metrics = service, concurrency, metrics
+        self._batcher = Batcher(lambda: service.snapshot, metrics)
 
     async def answer(self, request: Request, options: PredictionOptions) -> Response:
         service, concurrency = self._service, self._concurrency
@@ -224,6 +227,8 @@ class PredictionHandler:
     async def _answer(self, rows: Rows, options: PredictionOptions, small: bool) -> Response:
         service, concurrency, snapshot = self._service, self._concurrency, self._service.snapshot
         listed, cost = _measure_prediction_size(service, snapshot, len(rows), options)
+        if self._metrics is not None:
+            self._metrics.rows.inc(len(rows))
         near = service.rows if options.nearest else None
         texts = isinstance(rows, list) and isinstance(rows[0], str)
         quick = small and cost < QUICK_OPERATIONS and not (options.explain or near or texts)

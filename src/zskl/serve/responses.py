@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -22,12 +22,17 @@ from zskl.serve.requests import explain_request_errors
 log = logging.getLogger("zskl.serve")
 API_DESCRIPTION = (
     "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
-    "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
+    "sentence in `error`. Each answer has the header `X-Request-ID`: what the request sent there, or a new name. The "
+    "addresses of version 0.2, without `/v1`, go on."
+)
+TOKEN_DESCRIPTION = (
+    "If the service was started with a token, each request sends the header `Authorization: Bearer TOKEN`. A second "
+    "token, of `--read-token`, may ask everything and change nothing (403)."
 )
 STATUS_DESCRIPTIONS = {
     400: "A header, or a key of the JSON body, is there twice. As plain text: it is not HTTP, or its head is too long",
     401: "The service has a token, and the request has another or none",
-    403: "The request is from a page of another origin",
+    403: "The request is from a page of another origin, or its token may only read",
     404: "Not found",
     408: "The body did not arrive in time",
     409: "Not possible with the present classes or data",
@@ -36,11 +41,21 @@ STATUS_DESCRIPTIONS = {
     415: "The body is of another type",
     421: "The request is for a host that this service does not answer to",
     422: "Something in the request is not as described",
+    429: "More requests than the service takes from one address in a minute; `Retry-After` says when to come again",
     500: "The service failed on this request; its log says why",
     503: "The database of classes cannot be read or written at present: nothing was changed; try again",
     507: "The disk is full: nothing was changed",
 }
-COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
+COMMON_STATUSES = (
+    400,
+    401,
+    403,
+    413,
+    421,
+    429,
+    500,
+    503,
+)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
 PROBE_PATHS = HEALTH_PATH, READY_PATH = "/health", "/ready"  # which need no token
 BODY_SCHEMAS = (
@@ -66,7 +81,7 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
 def error_response(error: Exception) -> Response:
     if isinstance(error, Refusal):
         # what is left of a body that came too late would be read as the next request
-        headers = {"connection": "close"} if error.status == 408 else None
+        headers = {**error.headers, **({"connection": "close"} if error.status == 408 else {})}
         return json_response({"error": error.sentence}, error.status, headers)
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # nobody reads it
@@ -114,8 +129,8 @@ def json_body(
     return {**route, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
-def describe_api(app: FastAPI) -> None:
-    """Add the schemas of bodies, the refusals of every route, and 422 as this service answers it."""
+def describe_api(app: FastAPI, prefix: str, public: Collection[str]) -> None:
+    """Add the schemas of bodies, the refusals of every route, 422 as this service answers it, and the token."""
     _, models = models_json_schema([(getattr(schemas, name), "validation") for name in BODY_SCHEMAS], ref_template=_REF)
 
     def describe() -> dict[str, Any]:
@@ -129,11 +144,18 @@ def describe_api(app: FastAPI) -> None:
                 for operation in one.values():
                     responses = operation["responses"]
                     common = (*COMMON_STATUSES, *(BODY_STATUSES if "requestBody" in operation else ()))
-                    common = tuple(status for status in common if status != 401 or path not in PROBE_PATHS)
+                    common = tuple(status for status in common if status != 401 or path not in public)
+                    common = tuple(status for status in common if status != 429 or path not in PROBE_PATHS)
+                    if path in public:
+                        operation["security"] = []
                     responses |= {str(status): _refusal_schema(status) for status in common}
                     if "422" in responses:
                         responses["422"] = _refusal_schema(422)
                     operation["responses"] = dict(sorted(responses.items()))
+            found["paths"] = {prefix + path: one for path, one in found["paths"].items()}
+            scheme = {"type": "http", "scheme": "bearer", "description": TOKEN_DESCRIPTION}
+            found["components"]["securitySchemes"] = {"token": scheme}
+            found["security"] = [{"token": []}, {}]  # {}: a service without a token
             app.openapi_schema = found
         return app.openapi_schema
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +16,18 @@ from starlette.concurrency import run_in_threadpool
 from zskl.serve import requests, responses, schemas
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
+from zskl.serve.monitoring import Metrics
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.responses import json_response
 from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
 
-PREDICT_PATH = "/predict"
+PREDICT_PATH, METRICS_PATH, DOCS_PATH = "/predict", "/metrics", "/docs"
 NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+METRICS: dict[str, Any] = {
+    "responses": {200: {"description": "A line for each count", "content": {"text/plain": responses.TEXT}}}
+    | responses.refusal_responses(409)["responses"]
+}
 LINES: dict[str, Any] = {
     "responses": {200: {"description": "A line for each", "content": {"application/jsonl": responses.TEXT}}}
 }
@@ -62,6 +69,39 @@ def add_model_routes(app: FastAPI, service: Service) -> None:
     async def map_of_classes() -> Response:
         """All classes as points: those that are described alike are near each other."""
         return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
+
+
+def add_operator_routes(
+    app: FastAPI, service: Service, metrics: Metrics | None, reload: Callable[[], float] | None
+) -> None:
+    @app.get(METRICS_PATH, response_class=Response, **METRICS)
+    async def counts() -> Response:
+        """Requests and their seconds, rows, batches, memory, classes and examples, for Prometheus; of all workers."""
+        if metrics is None:
+            raise Refusal(409, "this service counts nothing")
+        content = await run_in_threadpool(metrics.text, service.snapshot)
+        return Response(content, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.post("/reload", response_model=schemas.Reloaded, **responses.refusal_responses(409))
+    async def load_again() -> Response:
+        """Load the model file again, in all workers. Requests are answered by the old model until the new one is
+        ready; if it cannot be loaded, or does not fit the added classes, the old one stays."""
+        if reload is None:
+            raise Refusal(409, "this service has no model file to load again: start it with one")
+        seconds = await run_in_threadpool(reload)
+        return json_response(schemas.Reloaded(status="reloaded", seconds=seconds))
+
+    @app.get(DOCS_PATH, include_in_schema=False)
+    async def docs() -> Response:
+        """The description of the API for people. It asks nobody else for anything."""
+        return Response(await run_in_threadpool(describe), media_type="text/html")
+
+    @cache
+    def describe() -> str:
+        from jinja2 import Environment
+
+        template = (resources.files("zskl.serve") / "page" / "reference.jinja").read_text("utf-8")
+        return Environment(autoescape=True, trim_blocks=True).from_string(template).render(api=app.openapi())
 
 
 def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:

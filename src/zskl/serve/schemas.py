@@ -40,6 +40,11 @@ class Readiness(TypedDict):
     status: Literal["ready"]
 
 
+class Reloaded(TypedDict):
+    status: Literal["reloaded"]
+    seconds: float
+
+
 class Attribute(TypedDict):
     """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual.
     `exclusive`: every class has at most one attribute of this group."""

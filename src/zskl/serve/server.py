@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import httptools
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -37,7 +37,9 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import app, gallery, requests, vocabulary
 from zskl.serve.app import GuardMiddleware, SyncMiddleware, is_loopback, page_origin
 from zskl.serve.classes import name_classes_by_text
-from zskl.serve.limits import Limits
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import Limits, RateLimit
+from zskl.serve.monitoring import FOLDER, Metrics, configure_logs, forget_process
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service
 from zskl.serve.store import ClassStore, beside_model
@@ -50,24 +52,32 @@ POLL_SECONDS = 0.05  # between two checks whether the server has started or shou
 STOP_SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
 ]  # the last is Windows' own
-LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+RELOAD_SECONDS = 300.0  # that other workers get to load the model again
 log = logging.getLogger("zskl.serve")
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service listens; port 0 is any free port. Without a `token` only this machine may reach it. `public` is
-    the address under which a proxy offers it to others."""
+    """Where a service listens, and to whom; port 0 is any free port. Without a `token` only this machine may reach it;
+    with `read_token` somebody may ask and change nothing. `public` is the address under which a proxy offers it to
+    others, `rate` how many requests a minute it takes from one address."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None
     public: str | None = None
+    read_token: str | None = None
+    rate: int | None = None
 
     def __post_init__(self) -> None:
         token, host = self.token, self.host
-        if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
-            raise ValueError("the token is empty or has blanks or letters that are not ASCII: expected printable text")
+        for one in (token, self.read_token):
+            if one is not None and (not one or not one.isascii() or not one.isprintable() or " " in one):
+                raise ValueError(
+                    "the token is empty or has blanks or letters that are not ASCII: expected printable text"
+                )
+        if self.read_token is not None and self.read_token == (token or self.read_token):
+            raise ValueError("--read-token needs --token, another one: whoever has only the first may change nothing")
         if token is None and not is_loopback(host):
             raise ValueError(
                 f"--host {host} can be reached from other machines: give a token by --token or ZSKL_TOKEN, which every "
@@ -293,8 +303,9 @@ def serve_until_stopped(
     listening: socket.socket,
     ready: Callable[[], object],
     should_stop: Callable[[], bool] = lambda: False,
+    maintain: Callable[[], object] = lambda: None,
 ) -> None:
-    """Run a server until it ends."""
+    """Run a server until it ends. `maintain` is called again and again meanwhile."""
 
     def run() -> None:
         with threadpool_limits(1):  # requests share the cores: one with many threads would make the others wait
@@ -309,6 +320,7 @@ def serve_until_stopped(
             if server.started:
                 ready()
             while not (server.should_exit or running.done() or should_stop()):
+                maintain()
                 time.sleep(POLL_SECONDS)
         finally:
             server.should_exit = True
@@ -348,6 +360,69 @@ def stop_on_signals(server: uvicorn.Server | StopSignal) -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+# A model that is loaded again
+
+
+class ReloadState:
+    """Which load of the model file is wanted, and which one each worker answers with, below zero if that failed. All
+    processes see it that were forked after this was made."""
+
+    def __init__(self, workers: int = 1) -> None:
+        self.numbers = memoryview(mmap.mmap(-1, 8 * (workers + 1))).cast("q")
+
+
+class ReloadableApp:
+    """The application, until one with the model as its file is now takes its place. Requests end where they began."""
+
+    def __init__(
+        self, build: Callable[[bool], tuple[Service, ASGIApp]], state: ReloadState | None = None, place: int = 0
+    ) -> None:
+        self._build, self._place, self._lock = build, place + 1, threading.Lock()
+        self._numbers = (state or ReloadState()).numbers
+        self.service, self._app = build(False)
+        self._numbers[self._place] = 0
+        self.follow()  # the model in this process may be older than what the others answer with
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def follow(self) -> None:
+        """Load the model again if another worker did."""
+        number = self._numbers[0]
+        if number > abs(self._numbers[self._place]):
+            with self._lock:
+                try:
+                    self._load()
+                    self._numbers[self._place] = number
+                except Refusal:
+                    self._numbers[self._place] = -number
+
+    def reload(self) -> float:
+        """Load the model again, here and in the other workers → the seconds until all answer with it."""
+        began = time.monotonic()
+        with self._lock:
+            self._load()
+            number = self._numbers[0] + 1
+            self._numbers[self._place] = number
+            self._numbers[0] = number
+        while any(abs(one) < number for one in self._numbers[1:]):
+            if time.monotonic() - began > RELOAD_SECONDS:
+                raise Refusal(503, "not all workers have loaded the model yet: look into the log, then try again")
+            time.sleep(POLL_SECONDS)
+        if any(one < 0 for one in self._numbers[1:]):
+            raise Refusal(503, "not all workers could load the model: the log says why; try again")
+        return time.monotonic() - began
+
+    def _load(self) -> None:
+        try:
+            self.service, self._app = self._build(True)
+        except (ValueError, OSError, Refusal) as error:
+            log.error("the model cannot be loaded again: %s", error)
+            why = "the model file cannot be loaded, so the old model goes on: the log says why; then try again"
+            raise Refusal(409, why) from None
+        log.warning("the model was loaded again")
 
 
 # Several worker processes
@@ -430,7 +505,6 @@ class CrashCounter:
 
 def run_workers(count: int, work: Work, say: Callable[[str], object], close: Callable[[], object]) -> None:
     """Fork so many processes that do the work, replace those that die, and end them all on a signal."""
-    logging.basicConfig(format=LOG_FORMAT)
     stop = StopSignal()
     # this process runs no thread and computes nothing, so that a copy of it is as good as new
     crew: list[Worker] = []
@@ -470,6 +544,7 @@ def _replace_crashed_workers(crew: list[Worker], crashes: CrashCounter, work: Wo
         how = one.exit_reason()
         if how is None:
             continue
+        forget_process(one.pid)
         why = f"{how}: {one.error}" if one.error else how
         del crew[place]  # nobody may wait for it again, or send it a signal: its number may be another process's
         if crashes.add(time.monotonic()):
@@ -571,38 +646,59 @@ def run_service(
     address: Address,
     say: Callable[[str], object],
     count: int = 1,
+    device: str | None = None,
+    json_logs: bool = False,
+    access_log: bool = False,
 ) -> None:
-    """Serve a model loaded from `path`, or the letters if there is none, until it is stopped.
+    """Serve a model loaded from `path` to a `device`, or the letters if there is none, until it is stopped.
 
     Added classes are kept in the database `kept`, by default beside the model; of the letters only if you name a
     file. `names` are the names of the rows of the data, `images` the folder of their pictures.
     `backbone` is the network that turns photos into features. `count` processes answer.
     """
+    configure_logs(json_logs, access_log)
     check_workers(count, getattr(model, "device", None))
     title = "letters" if path is None else path.name
     if path is not None:
         kept = kept or beside_model(path)
     lasting = kept is not None
 
+    hosts = {address.host, "localhost", "127.0.0.1", "::1"}
+    rate = None if address.rate is None else RateLimit(address.rate)
+    state = ReloadState(count)
+
     def serve(
         announce: Announce,
         should_stop: ShouldStop = lambda: False,
-        make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
+        make_server: Callable[[uvicorn.Config], uvicorn.Server] = uvicorn.Server,
+        place: int = 0,
     ) -> None:
-        served, loaded = (model, data) if model is not None else build_demo()
-        rows = None
-        if loaded is not None:
-            pictures = gallery.load_pictures(loaded, images, names)
-            rows = gallery.LoadedRows(loaded, name_classes_by_text(served), pictures, names)
+        kept_classes, metrics = ClassStore(kept), Metrics()
         notes: list[str] = []  # said once the service is ready
-        photos = requests.load_photo_encoder(backbone, loaded, served, notes.append)
-        sentences = vocabulary.load_sentences(loaded, served)
-        examples = DEMO_EXAMPLES if model is None else ()
-        texts = requests.load_text_reader(served, notes.append)
-        kept_classes = ClassStore(kept)
-        service = Service(served, title, Limits(), kept_classes, rows, examples, photos, sentences, texts)
+        pictures = None if data is None else gallery.load_pictures(data, images, names)
+
+        def build(again: bool) -> tuple[Service, ASGIApp]:
+            """The application; `again` if the model is to be loaded from its file."""
+            served, loaded, rows, shown = model, data, None, pictures
+            if path is None or served is None:
+                served, loaded = build_demo()
+                shown = gallery.load_pictures(loaded, images, names)
+            elif again:
+                served = methods.load(path, device)
+            if loaded is not None:
+                rows = gallery.LoadedRows(loaded, name_classes_by_text(served), shown, names)
+            photos = requests.load_photo_encoder(backbone, loaded, served, notes.append)
+            sentences = vocabulary.load_sentences(loaded, served)
+            examples = DEMO_EXAMPLES if model is None else ()
+            texts = requests.load_text_reader(served, notes.append)
+            service = Service(served, title, Limits(), kept_classes, rows, examples, photos, sentences, texts)
+            built = app.build_app(service, metrics, None if path is None else lambda: current.reload())
+            return service, SyncMiddleware(built, service.classes)
+
+        current = ReloadableApp(build, state, place)
 
         def ready() -> None:
+            rows = current.service._rows
             host = f"[{address.host}]" if ":" in address.host else address.host
             lines = [f"zskl serves {title} at http://{host}:{listening.getsockname()[1]}", *notes]
             if address.public is not None and address.token is None:
@@ -612,28 +708,29 @@ def run_service(
             if rows is not None and path is not None:
                 lines.append(f"rows of {rows.data.name}: {len(rows.X)}, with pictures: {int(rows.pictured.sum())}")
             if lasting:
-                lines.append(f"added classes are kept in {kept_classes.path}; there now: {len(service.snapshot.added)}")
+                added = len(current.service.snapshot.added)
+                lines.append(f"added classes are kept in {kept_classes.path}; there now: {added}")
             announce(lines)
 
-        logging.basicConfig(format=LOG_FORMAT)
-        synced = SyncMiddleware(app.build_app(service), service.classes)
-        hosts = {address.host, "localhost", "127.0.0.1", "::1"}
-        guarded = GuardMiddleware(synced, address.token, hosts, service.limits, address.public)
-        server = (make_server or uvicorn.Server)(configure_server(guarded))
+        guarded = GuardMiddleware(
+            current, address.token, hosts, Limits(), address.public, address.read_token, rate, metrics
+        )
+        server = make_server(configure_server(guarded))
         with kept_classes, stop_on_signals(server):
-            serve_until_stopped(server, listening, ready, should_stop)
+            serve_until_stopped(server, listening, ready, should_stop, current.follow)
 
     with ExitStack() as stack:
         listening = stack.enter_context(bind_socket(address))  # a taken port is noticed before anything is trained
         if count == 1:
             serve(lambda lines: [say(line) for line in lines])
             return
-        if kept is None:
-            kept = Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.db"
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="zskl-")))
+        os.environ[FOLDER] = str(folder)
+        kept = kept or folder / "classes.db"
         ClassStore(kept).close()  # an old file is taken over once, before there are several processes
         counts = ConnectionCounts(count)
 
         def work(place: int, announce: Announce, should_stop: ShouldStop) -> None:
-            serve(announce, should_stop, lambda config: SharedServer(config, counts, place))
+            serve(announce, should_stop, lambda config: SharedServer(config, counts, place), place)
 
         run_workers(count, work, say, listening.close)

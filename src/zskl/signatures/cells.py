@@ -200,8 +200,7 @@ class Column:
         if self.categories is not None:
             at = {word: place for place, word in enumerate(words or self.categories)}
             places = np.array([at[word] for word in self.categories], dtype=raw.dtype)
-            found: NDArray[Any] = np.equal(raw[:, None], places).astype(raw.dtype)
-            return found
+            return np.equal(raw[:, None], places).astype(raw.dtype)
         return raw[:, None] if self.fill is None else np.where(np.isnan(raw), raw.dtype.type(self.fill), raw)[:, None]
 
 

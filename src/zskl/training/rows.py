@@ -175,8 +175,7 @@ class ScaledRows:
     def read_all(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
         if is_sparse_rows(self.source):
-            found: Array = self._scaling.apply(self.source)
-            return found
+            return self._scaling.apply(self.source)
         scaled: Array | None = None
         for rows in self._spans():
             block = self._read(rows)

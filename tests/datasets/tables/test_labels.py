@@ -6,7 +6,7 @@ import pytest
 import scipy.io
 
 from zskl.datasets import tables
-from zskl.datasets.tables import to_label_type
+from zskl.datasets.tables.labels import to_label_type
 
 
 @pytest.mark.parametrize(

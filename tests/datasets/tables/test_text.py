@@ -11,7 +11,8 @@ from user_files import FEATURES, MATRIX, all_rows
 from zskl.datasets import tables
 from zskl.datasets.tables import features
 from zskl.datasets.tables import text as text_files
-from zskl.datasets.tables.source import Source
+from zskl.datasets.tables.features import Wanted
+from zskl.datasets.tables.source import Source, TextFile
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_a_model_may_take_a_column_that_looks_like_an_index(put):
 
 
 def european(path, encoding="utf-8"):
-    return tables.TextFile(str(path), encoding, ",")
+    return TextFile(str(path), encoding, ",")
 
 
 @pytest.mark.parametrize("first", ["id;length;label;mass\n", ""])
@@ -181,7 +182,7 @@ def test_decimal_commas_between_tabs_and_in_quotes(put):
 def test_a_point_beside_decimal_commas_is_refused(put, missing):
     """1.500 may be one and a half, or fifteen hundred."""
     head = tables.read_header(european(put("x.csv", "a;b\n1,5;2\n1.500;3\n")))
-    opened = head.open(tables.Wanted(loose=missing is not None))
+    opened = head.open(Wanted(loose=missing is not None))
     with pytest.raises(ValueError, match=r"x.csv, line 3, column 'a': found '1.500', which has a point.*--decimal"):
         list(opened.cells() if missing else opened.blocks())
     with pytest.raises(ValueError, match=r"x.csv, line 2, column 'a': found '1.500', which has a point"):
@@ -198,10 +199,10 @@ def test_words_with_commas_and_class_names_stay(put):
 def test_encodings(tmp_path, encoding):
     path = tmp_path / "x.csv"
     path.write_bytes("größe,label\n1,Möwe\n".encode(encoding))
-    X, names, _, labels = all_rows(tables.TextFile(str(path), encoding), labels="label")
+    X, names, _, labels = all_rows(TextFile(str(path), encoding), labels="label")
     assert (X.tolist(), names, labels) == ([[1.0]], ("größe",), ["Möwe"])
     (tmp_path / "y.txt").write_bytes("Möwe\n".encode(encoding))
-    assert tables.read_labels(tables.TextFile(str(tmp_path / "y.txt"), encoding))[0].names == ["Möwe"]
+    assert tables.read_labels(TextFile(str(tmp_path / "y.txt"), encoding))[0].names == ["Möwe"]
     if encoding == "utf-8":
         return
     wanted = "utf-16" if encoding == "utf-16" else "cp1252"
@@ -216,4 +217,4 @@ def test_a_table_with_decimal_commas_says_how_to_read_it(put):
     with pytest.raises(ValueError, match=r"^(?!.*decimal=)"):
         all_rows(put("x.csv", "a,b\n1,2,3\n"))
     with pytest.raises(ValueError, match=r"decimal is ';': expected one of \., ,"):
-        tables.TextFile("x.csv", decimal=";")
+        TextFile("x.csv", decimal=";")

@@ -22,51 +22,29 @@ from numpy.typing import NDArray
 from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
 from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted, find_repeated_features
-from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, read_label_file, to_label_type
+from zskl.datasets.tables.labels import Labels, read_label_file
+from zskl.datasets.tables.labels import is_whole as is_whole
+from zskl.datasets.tables.labels import match_labels as match_labels
+from zskl.datasets.tables.labels import plain_label as plain_label
+from zskl.datasets.tables.labels import to_label_type as to_label_type
 from zskl.datasets.tables.preparation import prepared_blocks
 from zskl.datasets.tables.source import (
-    DECIMAL,
-    ENCODING,
+    DECIMAL as DECIMAL,
+)
+from zskl.datasets.tables.source import (
+    ENCODING as ENCODING,
+)
+from zskl.datasets.tables.source import (
     STANDARD_INPUT,
-    TextFile,
     find_table_source,
     list_files,
     name_files,
 )
+from zskl.datasets.tables.source import (
+    TextFile as TextFile,
+)
 from zskl.signatures.cells import Column, Preparation, hint_semicolons
 from zskl.signatures.table import PREPARED, normalise_name
-
-__all__ = [
-    "ARRAYS",
-    "DECIMAL",
-    "ENCODING",
-    "STANDARD_INPUT",
-    "Block",
-    "FeatureFile",
-    "Head",
-    "Labels",
-    "Preparation",
-    "TextFile",
-    "Wanted",
-    "encode_texts_of",
-    "find_backbone",
-    "find_blocks",
-    "find_text_column",
-    "is_whole",
-    "label_column",
-    "list_files",
-    "match_labels",
-    "open_features",
-    "open_prepared",
-    "plain_label",
-    "read_class_tables",
-    "read_features",
-    "read_header",
-    "read_labels",
-    "read_signatures",
-    "read_some_labels",
-    "to_label_type",
-]
 
 TEXT_COLUMNS = ("text", "texts", "sentence", "sentences")
 ARRAYS = arrays.SUFFIXES  # of files without words
@@ -170,9 +148,8 @@ def find_blocks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> dict[
     """Network or file → how many columns are its own, if there are several; `parts` are the files' widths."""
     files, found = list_files(path), {}
     for name, file in zip(parts or [""], files, strict=True):
-        inside = {}
-        if str(file).lower().endswith(".npz"):
-            inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES))
+        npz = str(file).lower().endswith(".npz")
+        inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES)) if npz else {}
         found.update(inside or ({name: parts[name]} if parts else {}))
     return found
 
