@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
-    from zskl.client import Client
+    from zskl.client import Client, ServiceError
     from zskl.datasets import Dataset
     from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
     from zskl.estimators.base import ZeroShotClassifier
@@ -58,6 +58,7 @@ else:
         "Record": "experiments.record",
         "Result": "protocols",
         "Scorer": "scorer",
+        "ServiceError": "client",
         "SignatureWarning": "signatures.table",
         "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
@@ -123,6 +124,7 @@ __all__ = [
     "Record",
     "Result",
     "Scorer",
+    "ServiceError",
     "SignatureWarning",
     "TextClassifier",
     "UncalibratedWarning",

@@ -280,7 +280,7 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
     labels, vectors = scorer.class_vectors()
     names = labels.tolist()
     places = {label: place for place, label in enumerate(scorer.classes_.tolist())}
-    sharpness = scorer.temperatures_
+    sharpness: Any = scorer.temperatures_
 
     def literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

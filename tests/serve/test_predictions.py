@@ -302,6 +302,7 @@ def test_fast_path_answers_as_the_route_does(plain, monkeypatch):
         {"content": b"1,2", "headers": {"content-type": "text/plain"}},
         {"content": b""},
     ]
+    requests = [{**one, "headers": {"x-request-id": "same", **one.get("headers", {})}} for one in requests]
     short = [client.post("/predict", **request) for request in requests]
     monkeypatch.setattr(app, "PREDICT_REQUEST", None)
     for one, request in zip(short, requests, strict=True):

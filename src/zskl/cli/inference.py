@@ -275,7 +275,7 @@ def export(
     if index is not None and to not in (None, index):
         raise ValueError(f"--to {to} and --index {index} were both given: leave one out")
     to = to or index or "onnx"
-    index = to if to in ("usearch", "faiss") else None  # type: ignore[assignment]
+    index = to if to in ("usearch", "faiss") else None
     if index is None and rows is not None:
         raise ValueError(f"--rows {rows} was given with --to {to}: they go into an index; say --to usearch or faiss")
     if to != "onnx" and fixed:

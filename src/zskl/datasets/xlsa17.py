@@ -487,8 +487,7 @@ def read_class_tables(
     several = [name for name, table in found.items() if table.index.has_duplicates]
     if several:
         raise ValueError(
-            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one in each, "
-            "because rows of several tables stand side by side"
+            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one"
         )
     columns = [column for table in found.values() for column in table.columns]
     if len(set(columns)) < len(columns):

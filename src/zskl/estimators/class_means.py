@@ -1121,28 +1121,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
             The new model. A class that had nothing but these examples is no longer a candidate.
         """
         check_is_fitted(self)
-        if X is None:
-            known = self.example_classes_
-            wanted = set(known if y is None else tables.to_labels(y, "y", known).tolist())
-            unknown = sorted(map(str, wanted - set(known)))
-            if unknown or not known:
-                raise ValueError(
-                    f"there are no examples of {list_values(unknown) if unknown else 'any class'} to remove: the model "
-                    f"has examples of {list_values(dict.fromkeys(known)) if known else 'none'}"
-                )
-            keep = np.array([label not in wanted for label in known])
-        else:
-            X = _inputs.check_features(self, X, dense_for=None)
-            labels = teaching.check_example_labels(self, y, X.shape[0])
-            rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
-            keep = ~teaching.find_examples(rows, labels, self.examples_, self.example_classes_)
+        keep = teaching.choose_kept_examples(self, X, y)
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
         new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
-        gone = set(self.undescribed_) - set(new.example_classes_)
-        if gone:
-            new.undescribed_ = [label for label in self.undescribed_ if label not in gone]
-            new._set_table(self.signature_table_.select([one for one in self.classes_.tolist() if one not in gone]))
+        teaching.drop_unknown_classes(new)
         new._use_validation()
         return new
 

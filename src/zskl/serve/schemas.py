@@ -6,7 +6,7 @@ mypy checks. They cost nothing at run time, and may have a field called "class".
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
@@ -231,12 +231,13 @@ class NewExample(RequestBody):
 
 
 class ListedExample(TypedDict):
-    """`row` is null for features, photos, and rows of data that are not loaded."""
+    """`row` is null for features, photos, and rows of data that are not loaded. `features` if they are asked for."""
 
     id: str
     right: bool
     row: int | None
     picture: bool
+    features: NotRequired[list[float]]
 
 
 class SavedExample(ListedExample):
@@ -295,9 +296,12 @@ class RowToLabel(TypedDict):
 
 
 class RowsToLabel(TypedDict):
-    """The row to label first comes first, each with the best two classes."""
+    """The row to label first comes first, each with the best two classes. `accuracy` is the share of right answers for
+    rows that are kept back: test rows of the data that are never offered here. Null if there are none."""
 
     version: int
+    accuracy: float | None
+    kept_back: int
     rows: list[RowToLabel]
 
 
