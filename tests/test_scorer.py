@@ -162,10 +162,10 @@ def test_a_file_without_class_vectors_is_completed(models, tmp_path, monkeypatch
     assert Scorer(tmp_path / "model.zskl")(ROWS)["class"].tolist() == model.predict(ROWS).tolist()
 
 
-def test_reject_says_unknown_as_the_model_does(models):
+def test_min_probability_says_unknown_as_the_model_does(models):
     model, path = models("plain")
-    found = Scorer(path, reject=0.6)(ROWS)
-    assert found["unknown"].tolist() == (model.predict(ROWS, reject=0.6) == "unknown").tolist()
+    found = Scorer(path, min_probability=0.6)(ROWS)
+    assert found["unknown"].tolist() == (model.predict(ROWS, min_probability=0.6) == "unknown").tolist()
     assert 0 < found["unknown"].sum() < len(ROWS)
     bare = copy.copy(model)
     bare.temperatures_ = None
@@ -173,9 +173,9 @@ def test_reject_says_unknown_as_the_model_does(models):
     assert np.isnan(found["probability"]).all()
     assert not found["unknown"].any()
     with pytest.raises(ValueError, match="no probabilities: calibrate it"):
-        Scorer(bare, reject=0.5)
+        Scorer(bare, min_probability=0.5)
     with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
-        Scorer(path, reject=2)
+        Scorer(path, min_probability=2)
 
 
 def vectors(X, kind=pa.float32):

@@ -62,7 +62,7 @@ class Scorer:
         a file that `save` writes then does not.
     candidates : list of class names, default=None
         Which of these classes to choose from; None takes all of them.
-    reject : float, default=None
+    min_probability : float, default=None
         Say `unknown` of a row whose best probability is below this number, as `predict` does.
 
     Attributes
@@ -94,7 +94,7 @@ class Scorer:
         features: str | Sequence[str] | None = None,
         signatures: Any = None,
         candidates: Sequence[Any] | None = None,
-        reject: float | None = None,
+        min_probability: float | None = None,
     ) -> None:
         header, arrays = _read_parts(model, signatures)
         self._header = {name: header[name] for name in HEADER if name in header}
@@ -124,11 +124,12 @@ class Scorer:
         mixed = self._seen.any() and not self._seen.all()
         self._constant = float(header["calibration"]) if mixed else 0.0
         self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
-        if reject is not None and self.temperatures_ is None:
-            raise ValueError("reject was given, and this model has no probabilities: calibrate it, and save it again")
-        if reject is not None and not 0 <= reject <= 1:
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-        self.reject = reject
+        if min_probability is not None and self.temperatures_ is None:
+            advice = "calibrate it, and save it again"
+            raise ValueError(f"min_probability was given, and this model has no probabilities: {advice}")
+        if min_probability is not None and not 0 <= min_probability <= 1:
+            raise ValueError(f"min_probability is {min_probability!r}: expected a probability between 0 and 1")
+        self.min_probability = min_probability
         self._prepared: dict[Any, tuple[NumPyArray, ...]] = {}
 
     def __repr__(self) -> str:
@@ -245,7 +246,7 @@ class Scorer:
                 scores /= (T := self.temperatures_.astype(scores.dtype)[best])[:, None]
                 scores -= (top / T)[:, None]
                 value[1, rows] = 1 / np.exp(scores, out=scores).sum(axis=1)
-        unknown = value[1] < self.reject if self.reject is not None else np.zeros(len(X), bool)
+        unknown = value[1] < self.min_probability if self.min_probability is not None else np.zeros(len(X), bool)
         return dict(zip(ANSWERS, (codes, *value, unknown), strict=True))
 
     def _map_rows(self, X: NumPyArray) -> NumPyArray:
