@@ -11,6 +11,7 @@ import adapters
 import blind_column
 import encode_texts
 import engines
+import kernels_and_subspaces
 import letters_choices
 import letters_page
 import performance
@@ -18,6 +19,7 @@ import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
 from zskl import methods
+from zskl.kernels import Cauchy, Gaussian
 from zskl.selection.grid_search import expand_grid
 
 HERE = Path(__file__).parents[1]
@@ -184,6 +186,25 @@ def test_each_kind_of_shards_has_a_line_of_its_own():
     assert "| 7,000 |" in page
     assert page.index("| `.npy`, float16 |") < page.index("| Parquet")
     assert page.count("measured on") == 2
+
+
+def test_the_table_of_ideas_is_that_of_their_lines():
+    page, lines = kernels_and_subspaces.PAGE.read_text("utf-8"), kernels_and_subspaces.read(kernels_and_subspaces.LINES)
+    assert page == kernels_and_subspaces.put_into_page(page, lines), "run: kernels_and_subspaces.py show FILE"
+
+
+def test_slopes_of_sums_and_of_distances_without_subspaces_are_those_of_differences():
+    kernel = kernels_and_subspaces.KernelSum((Gaussian(sigma=0.7), Cauchy(sigma=2.0)))
+    t, h = np.array([0.3, 1.7]), 1e-6
+    np.testing.assert_allclose(kernel.slope(t), (kernel.value(t + h) - kernel.value(t - h)) / (2 * h), rtol=1e-6)
+    rng = np.random.default_rng(0)
+    P, Y = rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
+    U = np.stack([np.linalg.qr(rng.normal(size=(5, 2)))[0] for _ in Y])
+    found = kernels_and_subspaces.subspace_distances(P, Y, U, 0.5)[0]
+    for i, j in np.ndindex(found.shape):
+        e = P[i] - Y[j]
+        inside = U[j] @ (U[j].T @ e)
+        np.testing.assert_allclose(found[i, j], e @ e - 0.5 * (inside @ inside), rtol=1e-12)
 
 
 # The blind column
