@@ -31,13 +31,8 @@ PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 Roots: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one folder of benchmarks, or several
 
 
-def benchmark_folder(name: str, root: Roots | None = None) -> Path:
-    """The folder with att_splits.mat, in any case, inside `root`; by default in $ZSKL_DATA, then the user's cache."""
-    return benchmark_folders(name, root)[0]
-
-
 def benchmark_folders(name: str, root: Roots | None = None) -> list[Path]:
-    """The same in each of several roots that has one; there is one at least."""
+    """The folder with att_splits.mat in each root that has one, at least one; by default of $ZSKL_DATA, or the cache."""
     given: Roots | None = os.environ.get("ZSKL_DATA") if root is None else root
     several = [given] if isinstance(given, str | os.PathLike) else list(given or ())
     roots = [Path(one).expanduser() for one in several if os.fspath(one)]

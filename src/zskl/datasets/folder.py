@@ -330,7 +330,7 @@ def _copy_features(
     keep: Sequence[str],
 ) -> RawFeatures:
     loose = missing is not None or categories is not None
-    found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
+    found, label_ids, _ = (Labels(), None, False) if column else tables.read_labels(labels)
     file = head.open(Wanted(column, rows=None if column else len(found), loose=loose, keep=keep))
     survey = survey_columns(file, missing, categories, keep) if loose else None
     names = file.names if survey is None or file.names is None else survey.names

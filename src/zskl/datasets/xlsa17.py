@@ -370,7 +370,8 @@ def choose_feature_files(folders: Sequence[Path], name: str | None = None) -> li
     """The feature files that `name` asks for, "A+B" for two, each from the first folder that has it."""
     files = []
     for one in _split_names("features", name) if name else [None]:
-        there = [folder for folder in folders if one and any(_is_feature_file(file, one) for file in folder.iterdir())]
+        wanted = f"{one}".removesuffix(".mat").lower() + ".mat"
+        there = [folder for folder in folders if one and wanted in (file.name.lower() for file in folder.iterdir())]
         files.append(choose_features((there or folders)[0], one))
     return files
 
@@ -381,10 +382,6 @@ def _split_names(field: str, text: str) -> list[str]:
     if not all(names) or len(set(map(str.lower, names))) < len(names):
         raise ValueError(f"{field} is {text!r}: expected NAME, or different names such as A{BESIDE}B")
     return names
-
-
-def _is_feature_file(file: Path, name: str) -> bool:
-    return file.suffix.lower() == ".mat" and file.stem.lower() == name.removesuffix(".mat").lower()
 
 
 def has_published_features(data: Dataset) -> bool | None:
@@ -868,10 +865,6 @@ def read_folder(
 def is_benchmark_name(name: str) -> bool:
     """Whether `root` and `features` apply to the dataset: it is a benchmark, or a folder in their layout."""
     return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
-
-
-def find_folder(name: str, root: Roots | None = None) -> Path:
-    return find_folders(name, root)[0]
 
 
 def find_folders(name: str, root: Roots | None = None) -> list[Path]:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,26 +24,8 @@ from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
 from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted, find_repeated_features
 from zskl.datasets.tables.labels import Labels, read_label_file
-from zskl.datasets.tables.labels import is_whole as is_whole
-from zskl.datasets.tables.labels import match_labels as match_labels
-from zskl.datasets.tables.labels import plain_label as plain_label
-from zskl.datasets.tables.labels import to_label_type as to_label_type
 from zskl.datasets.tables.preparation import prepared_blocks
-from zskl.datasets.tables.source import (
-    DECIMAL as DECIMAL,
-)
-from zskl.datasets.tables.source import (
-    ENCODING as ENCODING,
-)
-from zskl.datasets.tables.source import (
-    STANDARD_INPUT,
-    find_table_source,
-    list_files,
-    name_files,
-)
-from zskl.datasets.tables.source import (
-    TextFile as TextFile,
-)
+from zskl.datasets.tables.source import STANDARD_INPUT, find_table_source, list_files, name_files
 from zskl.signatures.cells import Column, Preparation, hint_semicolons
 from zskl.signatures.table import PREPARED, normalise_name
 
@@ -236,48 +219,16 @@ def find_text_column(path: object, head: Head, wanted: str | None, labels: str |
     return found[0]
 
 
-def read_features(
-    path: str | os.PathLike[str], labels: str | None = None
-) -> tuple[NDArray[np.float32], tuple[str, ...] | None, list[str] | None]:
-    """All rows at once: the matrix, the names of its columns and those of its rows, where the file has them."""
-    source = open_features(path, labels)
-    X, filled, ids = np.empty((0, source.width), dtype=np.float32), 0, []
-    for block in source.blocks():
-        if filled + len(block.X) > len(X):  # grows in place, without a second copy
-            X.resize((max(2 * len(X), filled + len(block.X)), source.width), refcheck=False)
-        X[filled : filled + len(block.X)] = block.X
-        filled += len(block.X)
-        ids += block.ids or []
-    X.resize((filled, source.width), refcheck=False)
-    return X, source.names, ids or None
+def read_labels(path: str | os.PathLike[str], some: bool = False) -> tuple[Labels, list[str] | None, bool]:
+    """The labels of a file of their own, as text; the names of the rows, if it gives them, and whether these are numbers.
 
-
-def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
-    """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
-    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)))[:2]
-
-
-def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
-    """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
-    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some=True)
-
-
-def read_signatures(
-    path: str | os.PathLike[str],
-    label_column: str | None = None,
-    keep: Collection[str] = (),
-    known: Collection[str] | None = None,
-    missing: str | None = None,
-    categories: str | None = None,
-    preparation: Preparation | None = None,
-) -> pd.DataFrame:
-    """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
-
-    Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
-    only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
-    of a model. Of several files, A+B, the columns stand side by side.
+    With `some` it may name some rows alone, as `zskl label-next` writes it.
     """
-    return read_class_tables(path, label_column, keep, known, missing, categories, preparation)[0]
+    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some)
+
+
+def read_signatures(path: str | os.PathLike[str], **how: Any) -> pd.DataFrame:
+    return read_class_tables(path, **how)[0]
 
 
 def read_class_tables(
@@ -289,7 +240,12 @@ def read_class_tables(
     categories: str | None = None,
     preparation: Preparation | None = None,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """`read_signatures`, and how many columns each of several files has."""
+    """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
+
+    Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
+    only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
+    of a model. Of several files, A+B, the columns stand side by side; beside the table stands how many each has.
+    """
     files, found = list_files(path), {}
     if len(files) > 1 and preparation is not None:
         raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
