@@ -67,7 +67,8 @@ class TextExplanation:
         if self.words:
             lines.append(f"without the word: {', '.join(f'{word} {-fall:+.3f}' for word, fall in self.words)}")
         if self.examples:
-            some = (f"{_shorten(text)!r} ({label}, {near:.2f})" for text, label, near in self.examples)
+            short = [(text if len(text) <= 60 else f"{text[:59]}…", *rest) for text, *rest in self.examples]
+            some = (f"{text!r} ({label}, {near:.2f})" for text, label, near in short)
             lines.append(f"nearest examples: {', '.join(some)}")
         else:
             lines.append("no examples: the model knows classes by their descriptions alone")
@@ -122,12 +123,6 @@ class TextClassifier(EncodedClassifier):
         The model inside, which has learned from vectors.
     fit_ : str
         What `fit` did, in words.
-    classes_ : ndarray
-        All classes, sorted: what `predict` chooses from, and the columns of probabilities.
-    seen_classes_ : ndarray
-        The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -154,6 +149,7 @@ class TextClassifier(EncodedClassifier):
     """
 
     kind: ClassVar[str] = "texts"
+    kept_parameters: ClassVar[tuple[str, ...]] = ("encoder", "template", "calibrate", "keep_examples")
     shared: ClassVar[bool] = True
     _loaded: tuple[Any, sentences.Encoder]  # what was asked for, and the encoder
 
@@ -241,20 +237,14 @@ class TextClassifier(EncodedClassifier):
 
     def _record(self) -> dict[str, Any]:
         return {
-            "encoder": self.encoder if isinstance(self.encoder, str) else None,
             "identity": self.identity_,
             "probe": self.probe_.tolist(),
-            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "column": vars(self).get("column_"),
         }
 
     def _check_encoder(self) -> None:
         if isinstance(self.encoder, str) and sentences.encoder_identity(self.encoder) != self.identity_:
             self._encoder()
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: record[name] for name in ("encoder", "template", "calibrate", "keep_examples")}
 
     @classmethod
     def _from_model(cls, model: ZeroShotClassifier) -> Self:
@@ -351,7 +341,3 @@ def leave_words_out(text: str) -> tuple[list[str], list[str]]:
     parts = [(places[k][0], places[min(k + step, len(places)) - 1][1]) for k in range(0, len(places), step)]
     pieces = [text[start:end] for start, end in parts]
     return pieces, [f"{text[:start]}{text[end:]}".strip() for start, end in parts]
-
-
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

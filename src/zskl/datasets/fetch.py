@@ -32,7 +32,7 @@ Roots: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # 
 
 
 def benchmark_folders(name: str, root: Roots | None = None) -> list[Path]:
-    """The folder with att_splits.mat in each root that has one, at least one; by default of $ZSKL_DATA, or the cache."""
+    """The folder with att_splits.mat in each root that has one, at least one; by default $ZSKL_DATA and the cache."""
     given: Roots | None = os.environ.get("ZSKL_DATA") if root is None else root
     several = [given] if isinstance(given, str | os.PathLike) else list(given or ())
     roots = [Path(one).expanduser() for one in several if os.fspath(one)]

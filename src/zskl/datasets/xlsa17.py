@@ -100,13 +100,6 @@ class Splits:
     val_loc : array, default=None
         Validation rows of that fold.
 
-    Attributes
-    ----------
-    parts : dict of str to array
-        The three parts by name.
-    rows : int
-        How many rows the three parts have together.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -451,10 +444,9 @@ def _read_image_names(path: Path) -> list[str] | None:
 
 
 def _has_features(path: Path) -> bool:
-    try:
+    with suppress(ValueError, OSError):
         return {"features", "labels"} <= set(arrays.list_variables(path))
-    except (ValueError, OSError):
-        return False
+    return False
 
 
 def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:

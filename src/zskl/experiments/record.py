@@ -625,9 +625,7 @@ def _field_default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-@lru_cache(maxsize=64)
-def _type_hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+_type_hints = lru_cache(maxsize=64)(get_type_hints)
 
 
 def _type_error(place: str, value: object, expected: str) -> str:

@@ -425,17 +425,15 @@ def _published_row(table: str, method: str, columns: Mapping[str, str], counted:
     ours: dict[str, Figure] = {}
     theirs: dict[str, float] = {}
     for dataset in DATASETS:
-        figure = published_figure(table, method, dataset)
-        if figure is None:
+        printed = _published_counted(table, method, dataset)
+        if printed is None:
             continue
-        if table != "gzsl":
-            row[_layout_column(dataset, "")] = ours[dataset] = Figure(figure)
-        else:
-            printed = printed_harmonic(method, dataset)
-            assert printed is not None
-            values = {"unseen": Figure(figure["unseen"]), "seen": Figure(figure["seen"]), "H": printed}
-            row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
-            ours[dataset] = printed
+        ours[dataset] = printed
+        values = dict.fromkeys(columns, printed)
+        if table == "gzsl":
+            figure = published_figure(table, method, dataset)
+            values |= {name: Figure(figure[name]) for name in ("unseen", "seen")}
+        row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
         rivals = [one.mean for name in BASELINES if (one := _published_counted(table, name, dataset)) is not None]
         theirs |= {dataset: max(rivals)} if rivals else {}
     if theirs and method not in ALL_BASELINES:

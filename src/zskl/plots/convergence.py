@@ -74,8 +74,6 @@ class ConvergenceDisplay(LinesDisplay):
         ----------
         model : ZeroShotKernelClassifier
             A fitted model.
-        name : str, default=None
-            The name of the line. By default the class of the model.
         """
         found = unit.thin_objective(model.history_.objective)
         return cls([found.step], [found.objective], names=[name or type(model).__name__]).plot(ax)
@@ -96,10 +94,6 @@ class ConvergenceDisplay(LinesDisplay):
         ----------
         records : list of record
             Records of `zskl run` with kernel methods.
-        names : list of str, default=None
-            A name for each line. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
         relative : bool, default=False
             Whether each line goes from 100 to 0.
         """

@@ -220,7 +220,7 @@ def find_text_column(path: object, head: Head, wanted: str | None, labels: str |
 
 
 def read_labels(path: str | os.PathLike[str], some: bool = False) -> tuple[Labels, list[str] | None, bool]:
-    """The labels of a file of their own, as text; the names of the rows, if it gives them, and whether these are numbers.
+    """The labels in a file of their own, as text; the names of the rows, if it gives them; whether these are numbers.
 
     With `some` it may name some rows alone, as `zskl label-next` writes it.
     """
