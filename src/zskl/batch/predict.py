@@ -51,8 +51,9 @@ Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
 Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
-class Predictor:
-    """A fitted model, and what you ask it about each row of a features file.
+@dataclass(frozen=True)
+class Options:
+    """What is asked about each row of a features file.
 
     The answer is class and score, or class and probability, of the `top` best candidates. With `reject`, the best class
     of a row is "unknown" where its probability is below that value.
@@ -61,17 +62,34 @@ class Predictor:
     been trained on; `with_known` keeps both. `candidates` names those of them to choose from.
     """
 
-    def __init__(
-        self,
-        model: ZeroShotClassifier,
-        *,
-        signatures: PathLike | None = None,
-        with_known: bool = False,
-        candidates: Sequence[str] | None = None,
-        top: int = 5,
-        probabilities: bool = False,
-        reject: float | None = None,
-    ) -> None:
+    signatures: str | None = None
+    with_known: bool = False
+    candidates: tuple[str, ...] | None = None
+    top: int = 5
+    probabilities: bool = False
+    reject: float | None = None
+    encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
+    decimal: str = DECIMAL
+
+    def predictor(self, model: ZeroShotClassifier) -> Predictor:
+        return Predictor(model, **asdict(self))
+
+    def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""
+
+        def as_json(options: Mapping[str, object]) -> dict[str, object]:
+            return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+
+        defaults = as_json(asdict(type(self)()))
+        return {name: value for name, value in as_json(given).items() if (name, value) not in defaults.items()}
+
+
+class Predictor:
+    """A fitted model, and what you ask it about each row of a features file: the `Options` by their names."""
+
+    def __init__(self, model: ZeroShotClassifier, **options: Any) -> None:
+        asked = Options(**options)
+        top, probabilities, reject = asked.top, asked.probabilities, asked.reject
         if top < 1:
             raise ValueError(f"top is {top}: expected at least 1")
         likely = probabilities or reject is not None
@@ -82,8 +100,8 @@ class Predictor:
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
-        table = read_candidates(model, signatures, with_known)
-        names = None if candidates is None else to_model_labels(model, candidates)
+        file = None if asked.signatures is None else TextFile(asked.signatures, asked.encoding, asked.decimal)
+        table, names = choose_candidates(model, file, asked.with_known, asked.candidates)
         self.model, self.probabilities, self.reject = model, probabilities, reject
         self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
@@ -202,6 +220,14 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     return SignatureTable(labels, stack_rows(kept.matrix, new.matrix), new.names)
 
 
+def choose_candidates(
+    model: ZeroShotClassifier, path: PathLike | None, with_known: bool, candidates: Sequence[str] | None
+) -> tuple[SignatureTable, Labels | None]:
+    """What `read_candidates` finds, and the names of those to choose from; None for all of them."""
+    names = None if candidates is None else to_model_labels(model, candidates)
+    return read_candidates(model, path, with_known), names
+
+
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Integers if the labels of the model are integers and all these names are whole numbers."""
     if label_kind(model.seen_classes_, "the model") == "integer":
@@ -262,8 +288,7 @@ def explain_file(
     by: str | None = None,
 ) -> Iterator[Explained]:
     """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
-    table = read_candidates(model, signatures, with_known)
-    names = None if candidates is None else to_model_labels(model, candidates)
+    table, names = choose_candidates(model, signatures, with_known, candidates)
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
     end = None if rows is None else max(some.stop for some in rows)
     done, encoded = 0, open_encoded(model)
@@ -332,38 +357,6 @@ def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLik
 FILE = "predictions.jsonl"
 SUFFIXES = (".npy", *parquet.SUFFIXES)
 REPORT_EVERY = 5000  # rows between two words on how far a shard is
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is asked of every shard: the options of `Predictor`, by the same names and with the same defaults, and how
-    a table of signatures is written.
-    """
-
-    signatures: str | None = None
-    with_known: bool = False
-    candidates: tuple[str, ...] | None = None
-    top: int = 5
-    probabilities: bool = False
-    reject: float | None = None
-    encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
-    decimal: str = DECIMAL
-
-    def predictor(self, model: ZeroShotClassifier) -> Predictor:
-        given = asdict(self)
-        written = given.pop("encoding"), given.pop("decimal")
-        if self.signatures is not None:
-            given["signatures"] = TextFile(self.signatures, *written)
-        return Predictor(model, **given)
-
-    def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""
-
-        def as_json(options: Mapping[str, object]) -> dict[str, object]:
-            return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-
-        defaults = as_json(asdict(type(self)()))
-        return {name: value for name, value in as_json(given).items() if (name, value) not in defaults.items()}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._validation import list_values
-from zskl.batch.predict import Labels, PathLike, block_features, open_for_model, read_candidates, to_model_labels
+from zskl.batch.predict import (
+    Labels,
+    PathLike,
+    block_features,
+    choose_candidates,
+    open_for_model,
+    read_candidates,
+    to_model_labels,
+)
 from zskl.datasets import tables
 from zskl.datasets.tables.features import Block
 from zskl.datasets.tables.labels import Labels as TableLabels
@@ -235,8 +243,7 @@ def choose_rows_to_label(
             "strategy is 'change', which goes by probabilities, and those of this model are not calibrated: expected a "
             "calibrated model; fit it with zskl fit --calibrate, or use --strategy margin"
         )
-    table = read_candidates(model, signatures, with_known)
-    names = None if candidates is None else to_model_labels(model, candidates)
+    table, names = choose_candidates(model, signatures, with_known, candidates)
     X, ids, _ = read_whole_file(model, features)
     found = pick_rows(model, X, n, strategy, table, names, diversity)
     values = found.scores if found.probabilities is None else found.probabilities

@@ -261,18 +261,9 @@ def _fit_models(
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
     grids = methods.add_table_weights(unit.grids, estimator)
+    told = None if report is None else partial(report, "search")
     search = selection.search(
-        *(
-            estimator,
-            X,
-            y,
-            table,
-            grids,
-            folds,
-            engine,
-            None if report is None else partial(report, "search"),
-            unit.bounds,
-        ),
+        *(estimator, X, y, table, grids, folds, engine, told, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )

@@ -128,7 +128,8 @@ class SensitivityDisplay(Display):
         return _style.lines_height(2)
 
     def _draw(self, ax: Axes) -> None:
-        places = self._place(self.values)
+        least = math.log10(self.values[self.values > 0].min())
+        places = np.where(self.values > 0, np.log10(np.where(self.values > 0, self.values, 1.0)), least - 0.5)
         self.lines_ = []
         for (name, side), look in zip(self.sides.items(), _style.line_styles([0, 1]), strict=True):
             known = ~np.isnan(side)
@@ -140,15 +141,10 @@ class SensitivityDisplay(Display):
             if self.chosen is not None:
                 ring = self.values[known] == self.chosen
                 _style.draw_dots(ax, x[ring], y[ring], look, 10, hollow=True)
-        letter = LETTERS.get(self.setting)
-        word = f"{letter} ({self.setting})" if letter else self.setting
+        word = f"{LETTERS[self.setting]} ({self.setting})" if self.setting in LETTERS else self.setting
         _style.draw_frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
         _style.set_tick_names(ax.xaxis, *self._ticks())
         ax.set_xlim(places[0], places[-1])
-
-    def _place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        least = math.log10(values[values > 0].min())
-        return np.where(values > 0, np.log10(np.where(values > 0, values, 1.0)), least - 0.5)
 
     def _ticks(self) -> tuple[list[float], list[str]]:
         """Powers of ten, with some multiples where the range is short; and 0 where it was tried."""
