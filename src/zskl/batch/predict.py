@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import hashlib
 import math
 import os
 import re
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from zskl import engines, export, methods
 from zskl._arrays import stack_rows, to_numpy
-from zskl._files import find_leftovers, replace_file
+from zskl._files import file_digest, find_leftovers, replace_file
 from zskl.datasets import tables
 from zskl.datasets.tables import parquet
 from zskl.datasets.tables.features import Block, FeatureFile, Wanted
@@ -528,8 +527,7 @@ def _report_rows(lines: Iterator[list[object]], report: Callable[[str], object] 
 def file_fingerprint(path: PathLike) -> str:
     if not Path(path).is_file():
         raise FileNotFoundError(f"no file at {path}: check the path")
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(path)
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:

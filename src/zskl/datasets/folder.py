@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import hashlib
 import json
 import os
 import sys
@@ -27,7 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._files import replace_folder
+from zskl._files import file_digest, replace_folder
 from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset, place_blocks
@@ -254,9 +253,7 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
 
 
 def _size_and_checksum(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+    return {"bytes": path.stat().st_size, "sha256": file_digest(path)}
 
 
 def _check_folder_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
@@ -561,6 +558,7 @@ def make(
         parts = split.divide_rows(codes, hidden, seed)
         names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
         whole = to_label_type(classes, found.names).dtype.kind == "i"
+        network, blocks = tables.find_networks(features, rows.parts)
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(temporary / FEATURES, mmap_mode="r", allow_pickle=False),
@@ -569,8 +567,8 @@ def make(
             parts=parts,
             source=str(signatures),
             feature_names=names,
-            backbone=tables.find_backbone(features),
-            blocks=place_blocks(tables.find_blocks(features, rows.parts)),
+            backbone=network,
+            blocks=place_blocks(blocks),
             signature_blocks=place_blocks(table_widths),
             checked=True,  # while it was read, block by block
         )

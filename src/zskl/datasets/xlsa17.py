@@ -34,6 +34,7 @@ from zskl._arrays import make_generator
 from zskl._files import (
     cache_folder,
     describe_encoding_error,
+    file_digest,
     find_leftovers,
     plain_encoding,
     replace_file,
@@ -305,8 +306,7 @@ def _describe_source(source: Path, now: os.stat_result) -> dict[str, Any] | None
     """Size, times and checksum; None if the file changes while it is hashed."""
     # Clocks of file systems are coarse: a file that changed just now could change again without a new time.
     settled = time.time_ns() - max(_file_times(now)) > SETTLED
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_digest(source)
     after = source.stat()
     if _file_times(after) != _file_times(now) or after.st_size != now.st_size:
         return None

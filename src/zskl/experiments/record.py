@@ -189,8 +189,7 @@ class Choices:
     harmonic: Choice | None = None
 
     def items(self) -> tuple[tuple[str, Choice], ...]:
-        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl), ("harmonic", self.harmonic))
-        return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
+        return tuple((scoring, choice) for scoring, choice in vars(self).items() if choice is not None)
 
 
 @dataclass(frozen=True)

@@ -76,22 +76,13 @@ class LogBusyError(OSError):
 
 
 class LogFile:
-    """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
+    """A file of lines, held open for appending."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self.handle = handle
         self._torn: int | None = None  # where whole lines end, if something follows them
         _repair_last_line(path, handle)
-        self.done: dict[str, dict[str, Any]] = {}
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
-        self.done = {str(one["key"]): one for one in read_log(self.path) if isinstance(one, dict) and "key" in one}
-
-    def close(self) -> None:
-        os.close(self.handle)
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
@@ -113,7 +104,6 @@ class LogFile:
                 "the same command continues"
             ) from None
         self._torn = None
-        self.done[str(record["key"])] = dict(record)
 
 
 @contextmanager
@@ -134,7 +124,7 @@ def open_log(folder: Place, file: str = FILE) -> Iterator[LogFile]:
     try:
         yield found
     finally:
-        found.close()
+        os.close(handle)
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
 import statistics
@@ -95,7 +93,7 @@ class Table:
     @property
     def csv(self) -> str:
         rows = [[cell.text if cell.value is None else cell.value for cell in row] for row in self.rows]
-        return to_csv_text(self.columns, rows) if self.data is None else self.data
+        return compare.to_csv_text(self.columns, rows) if self.data is None else self.data
 
 
 @dataclass(frozen=True)
@@ -125,15 +123,7 @@ def make_figure(
     name: str, title: str, display: Display, note: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> Figure:
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
-    return Figure(name, title, svg, note, to_csv_text(columns, rows))
-
-
-def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return file.getvalue()
+    return Figure(name, title, svg, note, compare.to_csv_text(columns, rows))
 
 
 # Records in the groups of a comparison: problems (a dataset with its features), in each its cases (methods)

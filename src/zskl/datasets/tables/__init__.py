@@ -118,24 +118,19 @@ def _same_lists(given: Mapping[str, list[str] | None], row: int) -> list[str] | 
     return said.get(first)
 
 
-def find_backbone(path: str | os.PathLike[str]) -> str | None:
-    """The network that made the features in a file, if `zskl data embed` wrote it; of several files A+B."""
-    files = list_files(path)
-    if not all(str(one).lower().endswith(".npz") for one in files):
-        return None
-    found = [arrays.read_backbone(find_table_source(one, "features", TABLES)) for one in files]
-    return None if None in found else "+".join(map(str, found))
+def find_networks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> tuple[str | None, dict[str, int]]:
+    """The network that made the features, if `zskl data embed` wrote them; of several files A+B.
 
-
-def find_blocks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> dict[str, int]:
-    """Network or file → how many columns are its own, if there are several; `parts` are the files' widths."""
-    files, found = list_files(path), {}
-    for name, file in zip(parts or [""], files, strict=True):
-        inside = {}
+    And network or file → how many columns are its own, if there are several; `parts` are the files' widths.
+    """
+    networks, blocks = list[str | None](), dict[str, int]()
+    for name, file in zip(parts or [""], list_files(path), strict=True):
+        network, inside = None, dict[str, int]()
         if str(file).lower().endswith(".npz"):
-            inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES))
-        found.update(inside or ({name: parts[name]} if parts else {}))
-    return found
+            network, inside = arrays.read_networks(find_table_source(file, "features", TABLES))
+        networks.append(network)
+        blocks |= inside or ({name: parts[name]} if parts else {})
+    return None if None in networks else "+".join(map(str, networks)), blocks
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
