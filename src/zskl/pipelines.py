@@ -271,13 +271,6 @@ def restore_pipeline(
     return ZeroShotPipeline([*steps, (str(header["last"]), model)], verbose=bool(header["verbose"]))
 
 
-def _kind_of(step: Any) -> str | None:
-    """The name in the closed list of exactly this class: a subclass may compute something else."""
-    kind = type(step).__name__
-    home = TRANSFORMERS.get(kind)
-    return kind if home and getattr(importlib.import_module(home), kind) is type(step) else None
-
-
 class _StepWriter:
     """Transformers as JSON; numbers go to `arrays`, under names that say where they belong.
 
@@ -336,8 +329,10 @@ class _StepWriter:
         return {"labels": values, "dtype": dtype, "shape": array.shape}
 
     def _encode_estimator(self, step: Any, place: str) -> dict[str, Any]:
-        kind = _kind_of(step)
-        if kind is None:
+        kind = type(step).__name__
+        home = TRANSFORMERS.get(kind)
+        # Exactly this class: a subclass may compute something else.
+        if home is None or getattr(importlib.import_module(home), kind) is not type(step):
             raise self._refusal(f"{'is' if place.count('.') == 1 else 'holds'} a {type(step).__name__}")
         if kind == "FunctionTransformer" and any(getattr(step, name) is not None for name in _FUNCTIONS):
             raise self._refusal("is a FunctionTransformer, whose function would be code")

@@ -297,7 +297,12 @@ def explain_texts(
     against: Any = None,
 ) -> list[TextExplanation]:
     """See `TextClassifier.explain`; `nearest` are the examples of each text that are like it."""
-    names = _list_candidates(model, signatures, candidates)
+    if candidates is None and signatures is None:
+        candidates = model.candidates_
+    elif candidates is None:
+        labels = signatures.index if hasattr(signatures, "index") else signatures.labels
+        candidates = list(dict.fromkeys(labels.tolist()))
+    names = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     for name, asked in (("label", label), ("against", against)):
         if asked is not None and asked not in names:
             raise ValueError(f"{name} is {asked!r}: expected one of {list_values(names)}")
@@ -321,15 +326,6 @@ def explain_texts(
         rival = None if other == mine else names[other]
         found.append(TextExplanation(text, names[mine], rival, float(difference), tuple(words), tuple(nearest[place])))
     return found
-
-
-def _list_candidates(model: Any, signatures: Any, candidates: Labels | None) -> list[Any]:
-    if candidates is not None:
-        return np.asarray(candidates).tolist() if isinstance(candidates, np.ndarray) else list(candidates)
-    if signatures is not None:
-        labels = signatures.index if hasattr(signatures, "index") else signatures.labels
-        return list(dict.fromkeys(labels.tolist()))
-    return list(model.candidates_.tolist())
 
 
 def leave_words_out(text: str) -> tuple[list[str], list[str]]:

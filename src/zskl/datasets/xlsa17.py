@@ -427,7 +427,9 @@ def read_feature_files(paths: Sequence[Path]) -> Features:
     for other in parts[1:]:
         same = np.array_equal(first.labels, other.labels)
         # An image of the same class in another place of the file shows in the names of the images alone.
-        images = [_read_image_names(part.source) for part in (first, other)] if same else []
+        images = [read_image_names(part.source) for part in (first, other)] if same else []
+        # Folders differ from machine to machine.
+        images = [[name.rpartition("/")[2] for name in some or ()] for some in images]
         if not same or (all(images) and images[0] != images[1]):
             raise ValueError(
                 f"{other.source} has other rows than {first.source} ({len(other.labels)} and {len(first.labels)}, or "
@@ -437,10 +439,10 @@ def read_feature_files(paths: Sequence[Path]) -> Features:
     return Features(first.source, np.hstack([part.X for part in parts]), first.labels, first.folders, blocks)
 
 
-def _read_image_names(path: Path) -> list[str] | None:
-    """The file name of each row's image, without folders, which differ from machine to machine."""
+def read_image_names(path: Path) -> list[str] | None:
+    """The file of each row's image, where a file of features names them."""
     images = arrays.read_mat(path, (), optional=("image_files",)).get("image_files")
-    return [re.split(r"[/\\]", str(one))[-1] for one in images] if isinstance(images, list) else None
+    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None
 
 
 def _has_features(path: Path) -> bool:
