@@ -523,7 +523,7 @@ def make(
     source, table_widths = None, dict[str, int]()
     if text_column is None:
         table, table_widths = tables.read_class_tables(
-            signatures, column, keep_columns, missing=missing, categories=categories
+            signatures, label_column=column, keep=keep_columns, missing=missing, categories=categories
         )
         _check_folder_columns(table, head, keep_columns, features, signatures)
         # If a table was made from texts.

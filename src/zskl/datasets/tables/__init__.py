@@ -11,7 +11,7 @@ standard input. A `TextFile` in place of a path says that its text is not UTF-8,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,15 +146,9 @@ def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.
     return None
 
 
-def open_features(
-    path: str | os.PathLike[str],
-    labels: str | None = None,
-    columns: Sequence[str] | None = None,
-    rows: int | None = None,
-    width: int | None = None,
-) -> FeatureFile:
+def open_features(path: str | os.PathLike[str], *choice: Any, **named: Any) -> FeatureFile:
     """The features file at `path`, ready to be read block by block; the options are those of `Wanted`."""
-    return read_header(path).open(Wanted(labels, columns, rows, width))
+    return read_header(path).open(Wanted(*choice, **named))
 
 
 def open_prepared(
@@ -226,27 +220,20 @@ def read_signatures(path: str | os.PathLike[str], **how: Any) -> pd.DataFrame:
     return read_class_tables(path, **how)[0]
 
 
-def read_class_tables(
-    path: str | os.PathLike[str],
-    label_column: str | None = None,
-    keep: Collection[str] = (),
-    known: Collection[str] | None = None,
-    missing: str | None = None,
-    categories: str | None = None,
-    preparation: Preparation | None = None,
-) -> tuple[pd.DataFrame, dict[str, int]]:
+def read_class_tables(path: str | os.PathLike[str], **how: Any) -> tuple[pd.DataFrame, dict[str, int]]:
     """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
 
     Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
     only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
-    of a model. Of several files, A+B, the columns stand side by side; beside the table stands how many each has.
+    of a model: all options are those of `descriptions.read_descriptions`. Of several files, A+B, the columns stand side
+    by side; beside the table stands how many each has.
     """
     files, found = list_files(path), {}
-    if len(files) > 1 and preparation is not None:
+    if len(files) > 1 and how.get("preparation") is not None:
         raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
     for name, file in zip(name_files(files), files, strict=True):
         source = find_table_source(file, "signatures", TABLES)
-        table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
+        table = descriptions.read_descriptions(source, **how)
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
     first, *others = found.values()
     if not others:
