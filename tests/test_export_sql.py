@@ -42,7 +42,8 @@ def test_the_answers_are_those_of_the_model(connection, tmp_path, repeat):
     """`repeat`: some classes have a second description."""
     table = pd.concat([TOY.table, *[0.8 * TOY.table.loc[["emu", "cat"]] + 0.2] * repeat])
     model = fitted(table.rename({"emu": "e'mu"}), mixed_seen=0.2, mixed_unseen=0.4)
-    found, likely = answers(connection, Scorer(model, reject=0.5), tmp_path), model.predict_proba(ROWS).max(axis=1)
+    found = answers(connection, Scorer(model, min_probability=0.5), tmp_path)
+    likely = model.predict_proba(ROWS).max(axis=1)
     assert found["id"].tolist() == list(range(len(ROWS)))
     assert found["class"].tolist() == model.predict(ROWS).tolist()
     np.testing.assert_allclose(found["score"], Scorer(model)(ROWS)["score"], atol=1e-6, rtol=0)

@@ -119,7 +119,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         Ready for JSON. Among others, `labels` are the classes of the columns of scores for the model's own table.
         `seen` are the classes that the model was trained on. `calibration` is the constant to subtract from the
         scores of seen classes if both kinds compete. `temperatures` are what you divide scores by before a softmax, for
-        "seen", "unseen" or "mixed" candidates, or None.
+        "seen", "unseen" or "mixed" candidates, or None. `decisions` are the thresholds of sets, of rows of no class and
+        of answers of a given risk, or None; `hierarchy` are parents of classes.
 
     Examples
     --------
@@ -144,6 +145,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         "signature_scaling": model.signature_scaling_.name,
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
+        "decisions": None if model.decisions_ is None else model.decisions_._to_json(),
+        "hierarchy": None if model.hierarchy_ is None else model.hierarchy_._to_json(),
     }
 
 
@@ -280,7 +283,7 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
     labels, vectors = scorer.class_vectors()
     names = labels.tolist()
     places = {label: place for place, label in enumerate(scorer.classes_.tolist())}
-    sharpness = scorer.temperatures_
+    sharpness: Any = scorer.temperatures_
 
     def literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
@@ -295,7 +298,7 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
         columns=vectors.shape[1],
         kind="BIGINT" if isinstance(names[0], int) else "VARCHAR",
         classes=",\n".join(lines),
-        reject="NULL" if scorer.reject is None else repr(float(scorer.reject)),
+        reject="NULL" if scorer.min_probability is None else repr(float(scorer.min_probability)),
     )
     files.write_atomically(path, text.encode())
 

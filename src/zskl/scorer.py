@@ -47,7 +47,6 @@ class Scorer:
     - an Arrow record batch or table, or a data frame that gives itself as Arrow (pandas, polars): a table comes back
       that has the four answers in place of the features, and all other columns as they were;
     - an Arrow array of vectors: an array of structs;
-    - a mapping of columns, as Ray has it: a mapping;
     - a NumPy array or lists (n, d): a mapping of the four answers.
 
     Parameters
@@ -63,7 +62,7 @@ class Scorer:
         a file that `save` writes then does not.
     candidates : list of class names, default=None
         Which of these classes to choose from; None takes all of them.
-    reject : float, default=None
+    min_probability : float, default=None
         Say `unknown` of a row whose best probability is below this number, as `predict` does.
 
     Attributes
@@ -95,7 +94,7 @@ class Scorer:
         features: str | Sequence[str] | None = None,
         signatures: Any = None,
         candidates: Sequence[Any] | None = None,
-        reject: float | None = None,
+        min_probability: float | None = None,
     ) -> None:
         header, arrays = _read_parts(model, signatures)
         self._header = {name: header[name] for name in HEADER if name in header}
@@ -125,11 +124,12 @@ class Scorer:
         mixed = self._seen.any() and not self._seen.all()
         self._constant = float(header["calibration"]) if mixed else 0.0
         self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
-        if reject is not None and self.temperatures_ is None:
-            raise ValueError("reject was given, and this model has no probabilities: calibrate it, and save it again")
-        if reject is not None and not 0 <= reject <= 1:
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-        self.reject = reject
+        if min_probability is not None and self.temperatures_ is None:
+            advice = "calibrate it, and save it again"
+            raise ValueError(f"min_probability was given, and this model has no probabilities: {advice}")
+        if min_probability is not None and not 0 <= min_probability <= 1:
+            raise ValueError(f"min_probability is {min_probability!r}: expected a probability between 0 and 1")
+        self.min_probability = min_probability
         self._prepared: dict[Any, tuple[NumPyArray, ...]] = {}
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Scorer:
 
         Parameters
         ----------
-        batch : Arrow data, data frame, mapping or array
+        batch : Arrow data, data frame or array
             The rows; see above.
 
         Returns
@@ -159,7 +159,7 @@ class Scorer:
 
         Parameters
         ----------
-        batch : Arrow data, data frame, mapping or array
+        batch : Arrow data, data frame or array
             The rows, as for a call.
 
         Returns
@@ -246,12 +246,8 @@ class Scorer:
                 scores /= (T := self.temperatures_.astype(scores.dtype)[best])[:, None]
                 scores -= (top / T)[:, None]
                 value[1, rows] = 1 / np.exp(scores, out=scores).sum(axis=1)
-        unknown = value[1] < self.reject if self.reject is not None else np.zeros(len(X), bool)
+        unknown = value[1] < self.min_probability if self.min_probability is not None else np.zeros(len(X), bool)
         return dict(zip(ANSWERS, (codes, *value, unknown), strict=True))
-
-    def _name(self, found: Found) -> Found:
-        codes = found.get(ANSWERS[0])
-        return found if codes is None else {**found, ANSWERS[0]: self.classes_[codes]}
 
     def _map_rows(self, X: NumPyArray) -> NumPyArray:
         found = np.ones((len(X), self.n_features + 1), np.float32)
@@ -270,19 +266,14 @@ class Scorer:
 
     def _map(self, batch: Any, function: Callable[[NumPyArray], Found]) -> Any:
         if _is_array(batch):
-            return self._name(function(self._check(np.asarray(batch))))
-        if isinstance(batch, Mapping):
-            chosen = self._choose({name: np.ndim(column) > 1 or _is_nested(column) for name, column in batch.items()})
-            columns = [np.asarray(batch[name]) for name in chosen]
-            vectors = len(chosen) == 1 and (columns[0].ndim > 1 or _is_nested(columns[0]))
-            X = np.stack(list(columns[0])) if vectors and len(columns[0]) else np.column_stack(columns)
-            kept = {name: batch[name] for name in batch if name not in chosen}
-            return {**kept, **self._name(function(self._check(X)))}
+            found = function(self._check(np.asarray(batch)))
+            return {name: self.classes_[one] if name == ANSWERS[0] else one for name, one in found.items()}
         import pyarrow as pa
 
         if not hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
             raise ValueError(
-                f"the batch is a {type(batch).__name__}: expected Arrow data, a data frame, a mapping or an array"
+                f"the batch is a {type(batch).__name__}: expected Arrow data, a data frame or an array; in Ray Data "
+                "say batch_format='pyarrow'"
             )
         if isinstance(batch, pa.Array | pa.ChunkedArray):
             return self._as_batch(pa, function(self._read_arrow(pa, [batch]))).to_struct_array()
@@ -379,10 +370,6 @@ def _choose_temperatures(stored: Mapping[str, float] | None, seen: NumPyArray) -
 
 def _is_array(batch: Any) -> bool:
     return isinstance(batch, np.ndarray | list | tuple)
-
-
-def _is_nested(column: Any) -> bool:
-    return bool(getattr(column, "dtype", None) == np.dtype(object) and len(column) and np.ndim(column[0]))
 
 
 def _is_list(pa: Any, kind: Any) -> bool:

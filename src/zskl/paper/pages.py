@@ -50,13 +50,14 @@ SECTIONS = {  # part → heading, tables on the page, figures on the page
 EXTRAPOLATED = "two_cores.json"  # written by benchmarks/two_cores.py
 INTRODUCTION = """# The paper's evaluation, measured
 
-Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). [The paper's own tables
-beside ours](paper-tables.md) are on another page. Mean per-class top-1 accuracy in per cent, and in brackets its 95 %
-interval by bootstrap over seeds, classes and rows. Bold: the best of a column, and all whose paired difference to it
-cannot be told from 0. Seeds are those of methods that have randomness; their figures are means. Settings and
-calibration constants are chosen on class-disjoint validation folds of the training rows, for each figure by that
-figure; "H, zero-shot setting" is H of the setting that was chosen by zero-shot accuracy. Grids, defaults and our own
-methods were designed while test figures of CUB and AWA1 were in view, so figures of these two are not blind.
+Made by `zskl paper` from records; [what it does and what figures mean](paper.md). On other pages: [the paper's own
+tables beside ours](paper-tables.md), [two networks and sentences](more-evidence.md). Mean per-class top-1 accuracy in
+per cent, and in brackets its 95 % interval by bootstrap over seeds, classes and rows. Bold: the best of a column, and
+all whose paired difference to it cannot be told from 0. Seeds are those of methods that have randomness; their figures
+are means. Settings and calibration constants are chosen on class-disjoint validation folds of the training rows, for
+each figure by that figure; "H, zero-shot setting" is H of the setting that was chosen by zero-shot accuracy. Grids,
+defaults and our own methods were designed while test figures of CUB and AWA1 were in view, so figures of these two are
+not blind.
 """
 JUDGED = """Each case is a paired difference with its 95 % interval: **yes** or **no** where its p-value is below 0.05
 after Holm's correction over all cases of all claims, **undecided** elsewhere; p is the corrected one. The interval is

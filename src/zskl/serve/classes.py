@@ -201,7 +201,7 @@ class ClassRegistry:
     def check_writable(self) -> None:
         """Refuse, as a change would be refused, if the database cannot be written."""
         with self.lock_for_change():
-            pass
+            self.store.check_room()
 
     def export(self) -> list[dict[str, Any]]:
         """What is kept, as a file of classes."""

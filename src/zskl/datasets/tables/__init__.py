@@ -26,6 +26,7 @@ from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, W
 from zskl.datasets.tables.labels import Labels, read_label_file
 from zskl.datasets.tables.preparation import prepared_blocks
 from zskl.datasets.tables.source import STANDARD_INPUT, find_table_source, list_files, name_files
+from zskl.decisions import PARENTS
 from zskl.signatures.cells import Column, Preparation, hint_semicolons
 from zskl.signatures.table import PREPARED, normalise_name
 
@@ -235,7 +236,15 @@ def read_class_tables(path: str | os.PathLike[str], **how: Any) -> tuple[pd.Data
         source = find_table_source(file, "signatures", TABLES)
         table = descriptions.read_descriptions(source, **how)
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
+    trees = [table.attrs.pop(PARENTS) for table in found.values() if PARENTS in table.attrs]
+    named = [name for tree in trees for name in tree["levels"]]
+    if absent := [name for name in how.get("parents", ()) if name not in named]:
+        raise ValueError(f"{path} has no column {absent[0]!r} for parents: expected the name of one of its columns")
+    if len(trees) > 1:
+        raise ValueError(f"{path}: parents are in {len(trees)} files: expected all of them in one")
     first, *others = found.values()
+    for tree in trees:
+        first.attrs[PARENTS] = {**tree, "classes": [normalise_name(one) for one in tree["classes"]]}
     if not others:
         return first, {}
     described = {label for table in found.values() for label in table.index}
@@ -251,7 +260,7 @@ def read_class_tables(path: str | os.PathLike[str], **how: Any) -> tuple[pd.Data
     if again:
         found = {name: table.add_prefix(f"{name}:") for name, table in found.items()}
     whole = pd.concat([table.loc[first.index] for table in found.values()], axis=1)
-    whole.attrs.clear()
+    whole.attrs = {PARENTS: first.attrs[PARENTS]} if trees else {}
     if any(made):
         read = [
             Preparation.from_text(text).columns if text else tuple(map(Column, map(str, table.columns)))
