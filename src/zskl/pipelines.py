@@ -98,7 +98,11 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Zer
 
 def _delegate(name: str) -> Any:
     """An attribute of the last step, where it has it."""
-    return property(lambda self: getattr(self.steps[-1][1], name), doc=f"`{name}` of the last step.")
+
+    def read(self: ZeroShotPipeline) -> Any:
+        return getattr(self.steps[-1][1], name)
+
+    return property(read, doc=f"`{name}` of the last step.")
 
 
 def _answer_rows(name: str, home: type = ZeroShotClassifier) -> Any:
