@@ -453,10 +453,6 @@ def to_csv(table: Comparison) -> str:
             found = figure and (figure.mean, figure.low, figure.high, figure.deviation)
             numbers += ["" if number is None else f"{number:.4f}" for number in found or [None] * len(KINDS)]
         rows.append([*(row.labels[name] for name in table.labels), format_seeds(row), *numbers])
-    return to_csv_text(columns, rows)
-
-
-def to_csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([columns, *rows])
     return file.getvalue()

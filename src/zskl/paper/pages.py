@@ -36,6 +36,7 @@ from zskl.paper.tables import (
     zero_shot_tables,
 )
 from zskl.plots._base import Drawing
+from zskl.report.sections import to_csv_text
 
 # All of it as one page of Markdown: results.md, which lies beside the folder figures/
 
@@ -452,14 +453,14 @@ def write_paper(
         for name, ending in ENDINGS.items()
     }
     contents |= {
-        "tables/claims.csv": compare.to_csv_text(CASES, rows).encode(),
+        "tables/claims.csv": to_csv_text(CASES, rows).encode(),
         "tables/claims.md": markdown_table(CASES, rows).encode(),
     }
     for output in made:
         for name, figure in output.figures.items():
             contents |= {f"figures/{name}.svg": figure.svg.encode(), f"figures/{name}.png": figure.png()}
     blocks, stated = paper_page(results, made, verdicts, out)
-    contents["tables/statements.csv"] = compare.to_csv_text(STATEMENT, stated).encode()
+    contents["tables/statements.csv"] = to_csv_text(STATEMENT, stated).encode()
     contents[f"{PAPER_PAGE}.md"] = f"# {PAPER_TITLE}\n\n{blocks_to_markdown(blocks)}".encode()
     contents[f"{PAPER_PAGE}.html"] = blocks_to_html(PAPER_TITLE, blocks).encode()
     page = results_page(results, made, verdicts, _extrapolation_section(out))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 import statistics
@@ -93,7 +95,7 @@ class Table:
     @property
     def csv(self) -> str:
         rows = [[cell.text if cell.value is None else cell.value for cell in row] for row in self.rows]
-        return compare.to_csv_text(self.columns, rows) if self.data is None else self.data
+        return to_csv_text(self.columns, rows) if self.data is None else self.data
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,13 @@ def make_figure(
     name: str, title: str, display: Display, note: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> Figure:
     svg = _style.to_svg(display.figure_, title, display.description, inline=True)
-    return Figure(name, title, svg, note, compare.to_csv_text(columns, rows))
+    return Figure(name, title, svg, note, to_csv_text(columns, rows))
+
+
+def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+    return file.getvalue()
 
 
 # Records in the groups of a comparison: problems (a dataset with its features), in each its cases (methods)
