@@ -58,7 +58,7 @@ def test_a_folder_keeps_what_is_appended(tmp_path):
         folder.append({"key": "a", "x": 1})
         folder.append({"key": "b", "x": np.float32(0.5)})
     with run_folder.open_log(tmp_path / "new" / "runs") as folder:
-        assert run_folder.read_log(folder.path) == [{"key": "a", "x": 1}, {"key": "b", "x": 0.5}]
+        assert folder.done == {"a": {"key": "a", "x": 1}, "b": {"key": "b", "x": 0.5}}
 
 
 @pytest.mark.parametrize(

@@ -76,13 +76,14 @@ class LogBusyError(OSError):
 
 
 class LogFile:
-    """A file of lines, held open for appending."""
+    """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self.handle = handle
         self._torn: int | None = None  # where whole lines end, if something follows them
         _repair_last_line(path, handle)
+        self.done = {str(one["key"]): one for one in read_log(path) if isinstance(one, dict) and "key" in one}
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
@@ -104,6 +105,7 @@ class LogFile:
                 "the same command continues"
             ) from None
         self._torn = None
+        self.done[str(record["key"])] = dict(record)
 
 
 @contextmanager
