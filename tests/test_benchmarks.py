@@ -354,7 +354,7 @@ def test_regret_is_the_distance_to_the_best_of_a_cell():
 def test_the_page_of_adapters_is_made_of_its_record():
     """Of the parts without intervals, which take long to draw."""
     page = adapters.PAGE.read_text("utf-8")
-    record = json.loads((HERE / "benchmarks" / "results" / "adapters.json").read_text("utf-8"))["figures"]
+    record = json.loads(adapters.RECORD.read_text("utf-8"))
     cells = adapters.Cells(record, "examples", ("problem", "k"))
     parts = {
         "problems": adapters.problem_table(cells),
