@@ -9,8 +9,10 @@ import pytest
 
 import adapters
 import blind_column
+import decisions
 import encode_texts
 import engines
+import kernels_and_subspaces
 import letters_choices
 import letters_page
 import performance
@@ -18,6 +20,7 @@ import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
 from zskl import methods
+from zskl.kernels import Cauchy, Gaussian
 from zskl.selection.grid_search import expand_grid
 
 HERE = Path(__file__).parents[1]
@@ -32,6 +35,13 @@ def test_the_page_of_letters_is_made_of_its_record():
     page = (HERE / "docs" / "letters.md").read_text("utf-8")
     record = json.loads(letters_choices.RECORD.read_text("utf-8"))
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
+
+
+def test_the_tables_of_decisions_are_those_of_their_record():
+    page = (HERE / "docs" / "decisions.md").read_text("utf-8")
+    tables = decisions.make_tables(decisions.read(HERE / "benchmarks" / "results" / "decisions.jsonl"))
+    assert page == decisions.put_into_page(page, tables), "run: python benchmarks/decisions.py tables ... --docs ..."
+    assert set(tables) == {"sets", "shift", "none", "alarms", "tree", "speed"}
 
 
 def test_the_figures_of_the_encoder_are_those_of_its_record():
@@ -186,6 +196,25 @@ def test_each_kind_of_shards_has_a_line_of_its_own():
     assert page.count("measured on") == 2
 
 
+def test_the_table_of_ideas_is_that_of_their_lines():
+    page, lines = kernels_and_subspaces.PAGE.read_text("utf-8"), kernels_and_subspaces.read(kernels_and_subspaces.LINES)
+    assert page == kernels_and_subspaces.put_into_page(page, lines), "run: kernels_and_subspaces.py show FILE"
+
+
+def test_slopes_of_sums_and_of_distances_without_subspaces_are_those_of_differences():
+    kernel = kernels_and_subspaces.KernelSum((Gaussian(sigma=0.7), Cauchy(sigma=2.0)))
+    t, h = np.array([0.3, 1.7]), 1e-6
+    np.testing.assert_allclose(kernel.slope(t), (kernel.value(t + h) - kernel.value(t - h)) / (2 * h), rtol=1e-6)
+    rng = np.random.default_rng(0)
+    P, Y = rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
+    U = np.stack([np.linalg.qr(rng.normal(size=(5, 2)))[0] for _ in Y])
+    found = kernels_and_subspaces.subspace_distances(P, Y, U, 0.5)[0]
+    for i, j in np.ndindex(found.shape):
+        e = P[i] - Y[j]
+        inside = U[j] @ (U[j].T @ e)
+        np.testing.assert_allclose(found[i, j], e @ e - 0.5 * (inside @ inside), rtol=1e-12)
+
+
 # The blind column
 
 
@@ -333,7 +362,7 @@ def test_regret_is_the_distance_to_the_best_of_a_cell():
 def test_the_page_of_adapters_is_made_of_its_record():
     """Of the parts without intervals, which take long to draw."""
     page = adapters.PAGE.read_text("utf-8")
-    record = json.loads((HERE / "benchmarks" / "results" / "adapters.json").read_text("utf-8"))["figures"]
+    record = json.loads(adapters.RECORD.read_text("utf-8"))
     cells = adapters.Cells(record, "examples", ("problem", "k"))
     parts = {
         "problems": adapters.problem_table(cells),

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import softmax
-from scipy.stats import rankdata
 
 from zskl._arrays import make_generator
 from zskl._validation import suggest, to_plain
+
+if TYPE_CHECKING:  # below imported where they are used: a `zskl.Scorer` does without them
+    import pandas as pd
 
 __all__ = ["Hierarchy"]
 
@@ -98,6 +98,8 @@ class Hierarchy:
         if isinstance(given, str) or (isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)):
             given = read_parent_columns(signatures, [given] if isinstance(given, str) else list(given))
         levels: list[str] = []
+        import pandas as pd
+
         if isinstance(given, pd.DataFrame):
             table = given.set_index("class") if "class" in given.columns else given
             levels = [str(one) for one in table.columns]
@@ -168,6 +170,8 @@ class Hierarchy:
             rows[name] = mine.mean(), _mean(~right[mine]), _mean(deep), _mean(gains[mine])
         rows[UNKNOWN] = (places < 0).mean(), np.nan, np.nan, 0.0
         rows["all"] = 1.0, float((~right & (places >= 0)).mean()), np.nan, float(gains.mean())
+        import pandas as pd
+
         return pd.DataFrame.from_dict(rows, orient="index", columns=["answered", "wrong", "accuracy", "information"])
 
     def _to_json(self) -> dict[str, Any]:
@@ -188,6 +192,8 @@ def _mean(values: Any) -> float:
 
 def read_parent_columns(signatures: Any, columns: Sequence[str]) -> pd.DataFrame:
     """The columns of a class table that name parents."""
+    import pandas as pd
+
     if not isinstance(signatures, pd.DataFrame):
         raise ValueError(
             f"hierarchy is {columns!r}, and signatures is no data frame: expected one with these columns, or a table "
@@ -213,6 +219,8 @@ def take_parents(signatures: Any, hierarchy: Any) -> tuple[Any, Hierarchy | None
         found = Hierarchy._from_json({**stored, "classes": [names.get(str(one), one) for one in stored["classes"]]})
         return signatures, found
     found = Hierarchy.read(hierarchy, signatures)
+    import pandas as pd
+
     if isinstance(signatures, pd.DataFrame) and isinstance(hierarchy, str | list | tuple):
         signatures = signatures.drop(
             columns=[hierarchy] if isinstance(hierarchy, str) else list(hierarchy), errors="ignore"
@@ -455,6 +463,8 @@ def measure_known(scores: NDArray[Any], lead: float) -> Floats:
 
 def to_chances(scores: Floats, seen: Mask, temperatures: Mapping[str, float]) -> Floats:
     """softmax(scores / T) with the T of the side that answers, as in `predict_proba`."""
+    from scipy.special import softmax
+
     if seen.all() or not seen.any():
         return np.asarray(softmax(scores / temperatures["seen" if seen.all() else "unseen"], axis=1))
     sides = [temperatures.get(f"mixed_{side}", temperatures["mixed"]) for side in ("seen", "unseen")]
@@ -613,6 +623,8 @@ def area_under_curve(known: Floats, unknown: Floats) -> float:
     """AUROC: how often a row of a candidate lies above one of none, where equal ones count half."""
     if not len(known) or not len(unknown):
         return float("nan")
+    from scipy.stats import rankdata
+
     ranks = rankdata(np.concatenate([known, unknown]))[: len(known)]
     return float((ranks.sum() - len(known) * (len(known) + 1) / 2) / (len(known) * len(unknown)))
 

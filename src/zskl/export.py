@@ -248,10 +248,11 @@ WITH scores AS (
   SELECT id, max(score) AS score, min_by(place, (-score, place)) AS place, list(score) AS scores
   FROM scores GROUP BY id
 ), named AS (
-  SELECT id, class, score, 1 / list_sum(list_transform(scores, lambda s: exp((s - score) / temperature))) AS probability
+  SELECT id, class, score, scores,
+    1 / list_sum(list_transform(scores, lambda s: exp((s - score) / temperature))) AS probability
   FROM best JOIN (SELECT DISTINCT place, class, temperature FROM zskl_classes) USING (place)
 )
-SELECT id, class, score, probability, coalesce(probability < {reject}, false) AS unknown FROM named;
+SELECT id, class, score, probability, coalesce({unknown}, false) AS unknown FROM named;
 """
 
 
@@ -293,12 +294,17 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
         f"[{','.join(map('%.9g'.__mod__, vector))}])"
         for name, vector in zip(names, vectors.tolist(), strict=True)
     ]
+    asked = [] if scorer.min_probability is None else [f"probability < {float(scorer.min_probability)!r}"]
+    decider: Any = scorer.decider_
+    if decider is not None and np.isfinite(decider.least):
+        lead = f" + {decider.decisions.lead!r} * (score - list_sort(scores, 'DESC')[2])" * (len(places) > 1)
+        asked.append(f"score{lead} < {float(decider.least)!r}")
     text = SQL.format(
         version=__version__,
         columns=vectors.shape[1],
         kind="BIGINT" if isinstance(names[0], int) else "VARCHAR",
         classes=",\n".join(lines),
-        reject="NULL" if scorer.min_probability is None else repr(float(scorer.min_probability)),
+        unknown=" OR ".join(asked) or "NULL",
     )
     files.write_atomically(path, text.encode())
 
