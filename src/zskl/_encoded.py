@@ -49,7 +49,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose rows are encoded first. Subclasses write the methods of the next section."""
 
     kind: ClassVar[str]  # what a model file calls its rows
+    kept_parameters: ClassVar[tuple[str, ...]]  # what the constructor gets of the record in a file
     shared: ClassVar[bool]  # whether rows and descriptions come from one encoder, so that they can be compared
+    encoder: Any
+    template: Any
     calibrate: bool | str
     keep_examples: int
     kept_names_: list[str]
@@ -95,7 +98,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _record(self) -> dict[str, Any]:
-        """What a model file says about the encoder, as JSON."""
+        """What else a model file says about the encoder, as JSON."""
         raise NotImplementedError
 
     def _check_encoder(self) -> None:
@@ -383,8 +386,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new = copy.copy(self)
         new.model_ = self.model_.add_examples(encoded, labels, table, wrong=wrong, new_classes=new_classes)
         new.fit_ = f"{self.fit_}; taught {len(rows)} {self.kind}"
-        right = ~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows))
-        chosen = np.flatnonzero(right)
+        chosen = np.flatnonzero(~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows)))
         new._keep_examples([rows[place] for place in chosen], labels[chosen], encoded[chosen])
         return new
 
@@ -522,6 +524,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: ZeroShotClassifier = copy.copy(self.model_)
         model.encoder_ = {
             **self._record(),
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "kind": self.kind,
             "calibrate": self.calibrate,
             "keep_examples": self.keep_examples,
@@ -536,7 +540,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _from_model(cls, model: ZeroShotClassifier) -> Self:
         """The classifier that `_to_model` took apart."""
         record = dict(model.encoder_ or {})
-        made = cls(**cls._parameters(record))
+        made = cls(**{name: record[name] for name in cls.kept_parameters})
         model._calibration_advice = cls._advise_calibration()
         made.model_, made.fit_ = model, str(record["fit"])
         made.kept_names_, made.kept_classes_ = list(record["examples"]), list(record["example_classes"])
@@ -544,11 +548,6 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(made.kept_names_) != len(made.kept_rows_) or len(made.kept_names_) != len(made.kept_classes_):
             raise ValueError("the examples that it keeps are not whole")
         return made
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What the constructor gets, of the record in a file."""
-        raise NotImplementedError
 
 
 def check_sequence(X: Any, what: str, example: str) -> list[Any]:
