@@ -62,6 +62,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     candidates_ = _delegate("candidates_", "The same as `classes_`.")
     calibration_ = _delegate("calibration_", "What is subtracted from the scores of seen classes.")
     temperatures_ = _delegate("temperatures_", "What turns scores into probabilities; None before calibration.")
+    decisions_ = _delegate("decisions_", "Thresholds of sets and of `reject` and `risk`; None before calibration.")
     prior_ = _delegate("prior_", "What is expected of a class before training.")
     adaptation_ = _delegate("adaptation_", "What unlabelled rows have changed.")
 
@@ -219,7 +220,14 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None if descriptions is None else self._read_descriptions(descriptions)
 
     def predict(
-        self, X: Any, descriptions: Any = None, candidates: Labels | None = None, *, reject: float | None = None
+        self,
+        X: Any,
+        descriptions: Any = None,
+        candidates: Labels | None = None,
+        *,
+        reject: float | None = None,
+        risk: float | None = None,
+        min_probability: float | None = None,
     ) -> NumPyArray:
         """Name the best class of each row.
 
@@ -232,6 +240,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         candidates : list of class names, default=None
             Which of these classes to choose from; None takes all of them.
         reject : float, default=None
+            Answer "unknown" for rows of none of the classes; the share of other rows that you accept to be called so.
+        risk : float, default=None
+            Answer "unknown" where more than this share of such answers would be wrong.
+        min_probability : float, default=None
             Answer "unknown" for a row whose best probability is below this number.
 
         Returns
@@ -240,7 +252,32 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Class names.
         """
         encoded = self._read_rows(X)
-        return self.model_.predict(encoded, self._read_table(descriptions), candidates, reject=reject)
+        options = {"reject": reject, "risk": risk, "min_probability": min_probability}
+        return self.model_.predict(encoded, self._read_table(descriptions), candidates, **options)
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, descriptions: Any = None, candidates: Labels | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Name the classes among which the true one is, with a frequency that you ask for.
+
+        Parameters
+        ----------
+        X : list
+            Rows, as for `fit`.
+        coverage : float, default=0.9
+            How often the set holds the true class.
+        descriptions : mapping, Series, DataFrame or list, default=None
+            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
+        candidates : list of class names, default=None
+            Which of these classes to choose from; None takes all of them.
+
+        Returns
+        -------
+        list of tuple
+            For each row the names of classes, best first.
+        """
+        encoded = self._read_rows(X)
+        return self.model_.predict_set(encoded, coverage, self._read_table(descriptions), candidates)
 
     def predict_proba(self, X: Any, descriptions: Any = None, candidates: Labels | None = None) -> NumPyArray:
         """Give the probability of each class for each row.

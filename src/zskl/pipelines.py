@@ -179,6 +179,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
     attribute_names_ = _delegate("attribute_names_")
     calibration_ = _delegate("calibration_")
     temperatures_ = _delegate("temperatures_")
+    decisions_ = _delegate("decisions_")
     practice_ = _delegate("practice_")
     adaptation_ = _delegate("adaptation_")
 
@@ -236,6 +237,7 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         return new
 
     compatibility = _answer_rows("compatibility")
+    predict_set = _answer_rows("predict_set")
     top_k = _answer_rows("top_k")
     explain = _answer_rows("explain")
     label_next = _answer_rows("label_next")

@@ -103,7 +103,7 @@ def test_probabilities_and_rejection(here):
     loaded = zskl.load("model.zskl")
     loaded.temperatures_ = {"seen": 0.3, "unseen": 0.3, "mixed": 0.3}
     loaded.save("model.zskl")
-    options = ["--probabilities", "--reject", "0.3"]
+    options = ["--probabilities", "--min-probability", "0.3"]
     assert zskl_predict("model.zskl", "shards", "--out", "out", *options)[0] == 0
     assert outputs() == one_by_one(*options)
     assert "unknown" in outputs()["a.npy.csv"]

@@ -32,10 +32,11 @@ from zskl.datasets.tables import parquet
 from zskl.datasets.tables.features import Block, FeatureFile, Wanted
 from zskl.datasets.tables.labels import to_label_type
 from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile
+from zskl.decisions import UNKNOWN, Decider, check_unknown_label
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import CandidateScorer, get_temperatures, to_probabilities, top_columns
-from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown_label
+from zskl.estimators.base import ZeroShotClassifier, read_old_reject
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
 from zskl.experiments.sweep import Failure
@@ -55,8 +56,9 @@ Scores: TypeAlias = NDArray[np.floating[Any]]
 class Predictor:
     """A fitted model, and what you ask it about each row of a features file.
 
-    The answer is class and score, or class and probability, of the `top` best candidates. With `reject`, the best class
-    of a row is "unknown" where its probability is below that value.
+    The answer is class and score, or class and probability, of the `top` best candidates. `coverage`, `reject`, `risk`
+    and `min_probability` are those of the model's `predict_set` and `predict`: the best class of a row may be "unknown"
+    or a parent, and with `coverage` the last column holds the set.
 
     Candidates are the classes of the model. A `signatures` file replaces them by its own classes, which need not have
     been trained on; `with_known` keeps both. `candidates` names those of them to choose from.
@@ -72,56 +74,70 @@ class Predictor:
         top: int = 5,
         probabilities: bool = False,
         reject: float | None = None,
+        coverage: float | None = None,
+        risk: float | None = None,
+        min_probability: float | None = None,
     ) -> None:
         if top < 1:
             raise ValueError(f"top is {top}: expected at least 1")
-        likely = probabilities or reject is not None
-        if likely and model.temperatures_ is None:
+        reject, min_probability = read_old_reject(model, reject, min_probability)
+        likely = probabilities or min_probability is not None
+        decides = reject is not None or risk is not None
+        if (likely and model.temperatures_ is None) or ((decides or coverage is not None) and model.decisions_ is None):
             raise ValueError(
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
                 "zskl fit --calibrate"
             )
-        if reject is not None and not 0 <= reject <= 1:
-            raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
         table = read_candidates(model, signatures, with_known)
         names = None if candidates is None else to_model_labels(model, candidates)
-        self.model, self.probabilities, self.reject = model, probabilities, reject
+        self.model, self.probabilities, self.least = model, probabilities, min_probability
         self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
-        if reject is not None:
+        if min_probability is not None:
             check_unknown_label(self.panel.labels)
+        self.coverage, self.decides = coverage, decides
+        self.decider = None
+        if self.decides or coverage is not None:
+            self.decider = Decider(model, self.panel.labels, self.panel.seen, coverage, reject, risk)
         self.temperatures = get_temperatures(model, self.panel.seen) if likely else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
         done, value = 0, "probability" if self.probabilities else "score"
         for block in open_for_model(self.model, features).blocks():
-            labels, values = self._best(block_features(self.model, block))
+            labels, values, sets = self._best(block_features(self.model, block))
             if not done:
                 further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
-                yield ["row" if block.ids is None else "id", "class", value, *further]
+                some = [] if self.coverage is None else ["set"]
+                yield ["row" if block.ids is None else "id", "class", value, *further, *some]
             rows = block.ids or range(done, done + len(block.X))
-            for row, classes, numbers in zip(rows, labels.tolist(), values.tolist(), strict=True):
+            for row, classes, numbers, one in zip(rows, labels.tolist(), values.tolist(), sets.tolist(), strict=True):
                 pairs = zip(classes, numbers, strict=True)
-                yield [row, *(cell for label, number in pairs for cell in (label, f"{number:.6g}"))]
+                yield [row, *(cell for label, number in pairs for cell in (label, f"{number:.6g}")), *one]
             done += len(block.X)
 
-    def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores]:
-        """Labels and values (n, width) of rows from a file, scored in blocks because there may be many classes."""
+    def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores, Labels]:
+        """Labels and values (n, width) of rows from a file, and their sets (n, 0 or 1), scored in blocks of rows."""
         blocks = self.panel.blocks(_inputs.as_sliceable(self.model, X))
         found = [self._best_of(to_numpy(scores)) for _, scores in blocks]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
 
-    def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
+    def _best_of(self, scores: Scores) -> tuple[Labels, Scores, Labels]:
         order, values = top_columns(scores, self.width)
         labels = self.panel.labels[order]
         if self.temperatures is not None:
             likely = np.take_along_axis(to_numpy(to_probabilities(scores, self.temperatures)), order, axis=1)
             values = likely if self.probabilities else values
-            if self.reject is not None:
+            if self.least is not None:
                 labels = labels.astype(object)
-                labels[likely[:, 0] < self.reject, 0] = UNKNOWN
-        return labels, values
+                labels[likely[:, 0] < self.least, 0] = UNKNOWN
+        sets = np.empty((len(scores), 0 if self.coverage is None else 1), dtype=object)
+        if self.decider is not None and self.decides:
+            labels = labels.astype(object)
+            self.decider.apply(scores, labels[:, 0])
+        if self.decider is not None and self.coverage is not None:
+            sets[:, 0] = [" | ".join(map(str, one)) for one in self.decider.sets(scores)]
+        return labels, values, sets
 
 
 def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
@@ -354,6 +370,9 @@ class Options:
     top: int = 5
     probabilities: bool = False
     reject: float | None = None
+    coverage: float | None = None
+    risk: float | None = None
+    min_probability: float | None = None
     encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
     decimal: str = DECIMAL
 

@@ -35,6 +35,7 @@ from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
 from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, list_files
+from zskl.decisions import PARENTS
 from zskl.signatures.cells import Column, Preparation
 from zskl.signatures.table import CLASS_COLUMN, PREPARED, Numbering, check_preparation_options
 from zskl.version import __version__
@@ -84,7 +85,7 @@ def write_folder(
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
-        **({PREPARED: data.signatures.attrs[PREPARED]} if PREPARED in data.signatures.attrs else {}),
+        **{name: data.signatures.attrs[name] for name in (PREPARED, PARENTS) if name in data.signatures.attrs},
         "backbone": data.backbone,
         **{
             field: {name: len(columns) for name, columns in blocks.items()}
@@ -118,7 +119,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
         columns=rows[0][1:],
     )
-    table.attrs |= {PREPARED: manifest[PREPARED]} if PREPARED in manifest else {}
+    table.attrs |= {name: manifest[name] for name in (PREPARED, PARENTS) if name in manifest}
     parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
     data = Dataset(
@@ -431,6 +432,7 @@ def make(
     text_column: str | None = None,
     encoder: str = "minilm",
     template: str | Sequence[str] | None = None,
+    parents: Sequence[str] = (),
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
 
@@ -482,6 +484,9 @@ def make(
         What encodes texts and descriptions, see `zskl.signatures.sentence_vectors`.
     template : str or list of str, default=None
         Text around each description, such as "a question about {}".
+    parents : sequence of str, default=()
+        Columns of the class table that name a parent of each class, such as its genus and family, the nearest first.
+        They are no attributes; a model that is fitted and calibrated on the dataset knows them.
 
     Returns
     -------
@@ -524,9 +529,11 @@ def make(
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
     source, table_widths = None, dict[str, int]()
+    if parents and text_column is not None:
+        raise ValueError("parents are columns of a table of signatures: leave them out where rows are texts")
     if text_column is None:
         table, table_widths = tables.read_class_tables(
-            signatures, column, keep_columns, missing=missing, categories=categories
+            signatures, column, keep_columns, missing=missing, categories=categories, parents=parents
         )
         _check_folder_columns(table, head, keep_columns, features, signatures)
         # If a table was made from texts.
@@ -587,6 +594,7 @@ def make(
             **({} if encoding == ENCODING else {"encoding": encoding}),
             **({} if decimal == DECIMAL else {"decimal": decimal}),
             **({"texts": texts} if texts else {}),
+            **({"parents": list(parents)} if parents else {}),
         }
         recorded = None if source is None else source.record(parts["trainval"], codes)
         write_folder(temporary, data, made, rows.ids, preparation, recorded)

@@ -46,6 +46,7 @@ from zskl.datasets.split import hold_out_thirds
 from zskl.datasets.tables import arrays
 from zskl.datasets.tables.descriptions import drop_identifiers
 from zskl.datasets.tables.source import TextFile
+from zskl.decisions import PARENTS, Hierarchy
 from zskl.signatures import table as tables
 
 __all__ = ["BENCHMARKS", "DEFAULT_FEATURES", "Splits", "load", "read_folder", "read_splits"]
@@ -850,6 +851,8 @@ def read_folder(
     table, tables_beside = read_class_tables(splits, signatures if signatures is not None else "att", others)
     found = read_feature_files(files)
     check_labels_match(splits, found)
+    if name in ("CUB", "AWA1", "AWA2"):
+        table.attrs[PARENTS] = find_families(splits.class_names)._to_json()
     return Dataset(
         name,
         found.X,
@@ -862,6 +865,18 @@ def read_folder(
         signature_blocks=None if tables_beside is None else place_blocks(tables_beside),
         checked=True,
     )
+
+
+def find_families(names: Iterable[str]) -> Hierarchy:
+    """Families and orders of birds and mammals whose whole name, or its last word, says which they are."""
+    known: dict[str, tuple[str | None, ...]] = {}
+    for line in Path(__file__).with_name("families.txt").read_text("utf-8").splitlines():
+        above, _, below = line.partition(": ")
+        known |= {name: (above.split()[1], above.split()[0]) for name in below.split(", ")}
+    plain = {name: re.sub(r"^\d+\.|[_+]", lambda found: " " * (len(found[0]) == 1), name).lower() for name in names}
+    none: tuple[str | None, ...] = (None, None)
+    found = {name: known.get(one, known.get(one.split(" ")[-1], none)) for name, one in plain.items()}
+    return Hierarchy(("family", "order"), found)
 
 
 def is_benchmark_name(name: str) -> bool:

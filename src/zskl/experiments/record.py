@@ -153,6 +153,24 @@ class Probabilities:
     gzsl: Confidence | None = None
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What thresholds of a calibrated model do on test rows, among all classes; shares of rows.
+
+    `coverage` is how often a set of asked 90 % holds the class, of rows of "seen" and of "unseen" classes, and `size`
+    the median of classes in a set. `false_alarms` are rows called unknown with reject=0.05. With rows that are none of
+    the classes, `caught` is how many of them are, and `auroc` how well scores tell them apart. `levels` has, for risk
+    0.1, what `Hierarchy.report` says, and the plain answer's accuracy on each level.
+    """
+
+    coverage: Mapping[str, float] = field(default_factory=dict)
+    size: Mapping[str, float] = field(default_factory=dict)
+    false_alarms: Mapping[str, float] = field(default_factory=dict)
+    caught: float | None = None
+    auroc: float | None = None
+    levels: Mapping[str, Mapping[str, float | None]] | None = None
+
+
 class Edge(search_results.Edge):
     """A number of a chosen setting beyond which nothing was tried, with the reason in the words of tables."""
 
@@ -315,6 +333,8 @@ class Record:
         Results after adaptation to unlabelled test rows.
     probabilities : Probabilities
         How far probabilities can be trusted.
+    decided : Decided, optional
+        Sets, rows of none of the classes, and levels of a tree, of a calibrated model.
     incoherence : float, optional
         How far the columns of the projection W are from orthogonal.
     gram : tuple of tuples of float, optional
@@ -368,6 +388,7 @@ class Record:
     taught: tuple[TaughtResults, ...] | None = None
     adapted: tuple[AdaptedResults, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
+    decided: Decided | None = None
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
     gram_names: tuple[str, ...] | None = None

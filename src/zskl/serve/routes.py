@@ -125,7 +125,7 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
     @app.get("/export", response_class=Response, **LINES)
     async def export() -> Response:
         """Added classes, what they were taught, and the adaptation, as JSON lines: a file for `--classes`."""
-        lines = await run_in_threadpool(lambda: [to_json(line) for line in service.classes.export()])
+        lines = await run_in_threadpool(lambda: [to_json(line) for line in service.classes.store.lines()])
         return Response(b"".join(line + b"\n" for line in lines), media_type="application/jsonl")
 
     @app.post("/undo", response_model=schemas.UndoneChange, **responses.json_body("Undo", 404, 409, 413, 415, 422, 507))

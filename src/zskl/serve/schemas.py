@@ -114,6 +114,7 @@ class Model(TypedDict):
     added: int
     calibration: float
     probabilities: bool
+    decides: bool  # whether it has thresholds for `coverage`, `reject` and `risk`
     explains: bool
     teaches: bool
     data: LoadedData | None
@@ -374,6 +375,7 @@ class FittingClasses(TypedDict):
 MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
 Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
+Share = Annotated[float, Field(allow_inf_nan=False, gt=0, lt=1)]
 
 
 class PredictionOptions(BaseModel):
@@ -394,7 +396,16 @@ class PredictionOptions(BaseModel):
     )
     raw: bool = Field(default=False, description="As 0.2 said it: the same as by=attributes.")
     attributes: int = Field(default=5, ge=1, le=1000, description="How many attributes an explanation names.")
+    coverage: Share | None = Field(
+        default=None, description="List the set of classes that holds the true one so often, such as 0.9."
+    )
     reject: Probability | None = Field(
+        default=None, description="Say none of these, also for this share of rows of the classes, such as 0.05."
+    )
+    risk: Share | None = Field(
+        default=None, description="Name the deepest class or parent that is wrong so seldom, such as 0.1."
+    )
+    min_probability: Probability | None = Field(
         default=None, description="Say none of these where the best probability is below this number."
     )
     nearest: int = Field(
@@ -501,7 +512,9 @@ Prediction = TypedDict(
         "class": str,
         "top": list[RankedClass],
         "average": float,  # score of a candidate
-        "none_of_these": bool | None,  # None: `reject` was not asked for
+        "none_of_these": bool | None,  # None: neither `reject` nor `min_probability` was asked for
+        "set": list[str] | None,  # best first; None: `coverage` was not asked for
+        "node": str | None,  # a class, a parent, or "unknown"; None: `risk` was not asked for
         "explanation": ExplanationAnswer | None,
         "words": WordsAnswer | None,  # the explanation of a text
         "nearest": list[NearestRows] | None,

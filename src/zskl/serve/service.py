@@ -160,6 +160,7 @@ class Service:
             "added": kinds.count("added"),
             "calibration": float(snapshot.model.calibration_),
             "probabilities": model.temperatures_ is not None,
+            "decides": model.decisions_ is not None,
             "explains": explains,
             "teaches": can_learn(model),
             "data": None if self._rows is None else _describe_service_data(self._rows),

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from zskl import _files as files
 from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.experiments import run_folder
+from zskl.serve.errors import Refusal
 from zskl.serve.schemas import Verdict
 
 APPLICATION, FORMAT = 0x7A736B6C, 1  # "zskl", in the head of the file; and the version of these tables
@@ -213,12 +214,12 @@ def read_class_file(path: Path) -> Sequence[Line]:
     raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
 
 
-class StoreError(OSError):
-    """The database cannot be read or written. The `sentence` is for clients, and does not name the file."""
+class StoreError(Refusal):
+    """The database cannot be read or written. The sentence is for clients: only the log names the file."""
 
     def __init__(self, message: str, sentence: str, status: int = 503) -> None:
-        super().__init__(message)
-        self.sentence, self.status = sentence, status
+        super().__init__(status, sentence)
+        log.error("%s", message)
 
 
 MEND = (

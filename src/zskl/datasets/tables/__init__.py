@@ -43,6 +43,7 @@ from zskl.datasets.tables.source import (
 from zskl.datasets.tables.source import (
     TextFile as TextFile,
 )
+from zskl.decisions import PARENTS
 from zskl.signatures.cells import Column, Preparation, hint_semicolons
 from zskl.signatures.table import PREPARED, normalise_name
 
@@ -287,6 +288,7 @@ def read_class_tables(
     missing: str | None = None,
     categories: str | None = None,
     preparation: Preparation | None = None,
+    parents: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """`read_signatures`, and how many columns each of several files has."""
     files, found = list_files(path), {}
@@ -294,9 +296,19 @@ def read_class_tables(
         raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
     for name, file in zip(name_files(files), files, strict=True):
         source = find_table_source(file, "signatures", TABLES)
-        table = descriptions.read_descriptions(source, label_column, keep, known, missing, categories, preparation)
+        table = descriptions.read_descriptions(
+            source, label_column, keep, known, missing, categories, preparation, parents
+        )
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
+    trees = [table.attrs.pop(PARENTS) for table in found.values() if PARENTS in table.attrs]
+    named = [name for tree in trees for name in tree["levels"]]
+    if absent := [name for name in parents if name not in named]:
+        raise ValueError(f"{path} has no column {absent[0]!r} for parents: expected the name of one of its columns")
+    if len(trees) > 1:
+        raise ValueError(f"{path}: parents are in {len(trees)} files: expected all of them in one")
     first, *others = found.values()
+    for tree in trees:
+        first.attrs[PARENTS] = {**tree, "classes": [normalise_name(one) for one in tree["classes"]]}
     if not others:
         return first, {}
     described = {label for table in found.values() for label in table.index}
@@ -312,7 +324,7 @@ def read_class_tables(
     if again:
         found = {name: table.add_prefix(f"{name}:") for name, table in found.items()}
     whole = pd.concat([table.loc[first.index] for table in found.values()], axis=1)
-    whole.attrs.clear()
+    whole.attrs = {PARENTS: first.attrs[PARENTS]} if trees else {}
     if any(made):
         read = [
             Preparation.from_text(text).columns if text else tuple(map(Column, map(str, table.columns)))

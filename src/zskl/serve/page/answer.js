@@ -147,8 +147,8 @@ function comparing(prediction, against, row, classes, chosen) {
 
 let numbersOpen = false; // from one answer to the next
 
-// `asked`: { row, label, photo, limit, against }. `chosen` gets the class to compare with, null for the second best.
-export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen, feedback = "") {
+// The first: { row, label, photo, asked, against }. `chosen` gets the class to compare with, null for the second best.
+export function answerCard({ row, label, photo, asked, against }, prediction, context, chosen, feedback = "") {
   const { model, classes } = context;
   const byName = new Map(model.attributes.map((one) => [one.name, one]));
   const right =
@@ -193,5 +193,5 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
           ),
         ];
   const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
-  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), feedback, why, el("p", {}, about)];
+  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, asked), feedback, why, el("p", {}, about)];
 }

@@ -102,7 +102,7 @@ export function classify(section, context) {
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const nearest = model.data?.pictures ? LOOKS : 0;
-    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common() };
+    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common(), ...unsure.one() };
     const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
     return shown === mine ? found[0] : undefined;
   });
@@ -128,7 +128,7 @@ export function classify(section, context) {
       const same = lessonOf?.of === mine && lessonOf.at === at && lessonOf.node.dataset?.done;
       lessonOf = same ? lessonOf : { of: mine, at, node: feedback(one, example, photo, context) };
       if (same) requestAnimationFrame(() => document.activeElement === document.body && lessonOf.node.querySelector("button")?.focus());
-      return answerCard({ ...head, against: kept, limit: unsure.options().reject }, one, context, (name) => {
+      return answerCard({ ...head, against: kept, asked: unsure.one() }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
       }, lessonOf.node);
