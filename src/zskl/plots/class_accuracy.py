@@ -53,10 +53,8 @@ class ClassAccuracyDisplay(RecordDisplay):
 
         Parameters
         ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose rows are scored.
+        model, data : estimator and Dataset
+            A fitted model, and the dataset whose test rows it answers.
         """
         result = protocols.zsl(model, data)
         if result.alone is not None:

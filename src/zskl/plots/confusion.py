@@ -76,10 +76,8 @@ class ConfusionDisplay(RecordDisplay):
 
         Parameters
         ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose rows are answered.
+        model, data : estimator and Dataset
+            A fitted model, and the dataset whose test rows it answers.
         """
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
         if len(candidates) == 1:

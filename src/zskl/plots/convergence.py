@@ -96,10 +96,8 @@ class ConvergenceDisplay(LinesDisplay):
         ----------
         records : list of record
             Records of `zskl run` with kernel methods.
-        names : list of str, default=None
-            A name for each line. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
+        names, ranks : list of str and list of int, default=None
+            Of each line its name, by default the method (and seed), and what its colour follows, by default its place.
         relative : bool, default=False
             Whether each line goes from 100 to 0.
         """

@@ -107,10 +107,8 @@ class ReliabilityDisplay(LinesDisplay):
             Records of `zskl run --calibrate`.
         protocol : {"zsl", "gzsl"}, default="zsl"
             Only unseen classes as candidates, or all classes.
-        names : list of str, default=None
-            A name for each line. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
+        names, ranks : list of str and list of int, default=None
+            Of each line its name, by default the method (and seed), and what its colour follows, by default its place.
         """
         found = read_required(
             records, partial(read_reliability, protocol=protocol), "probabilities", "run with --calibrate"

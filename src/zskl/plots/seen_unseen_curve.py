@@ -88,10 +88,8 @@ class SeenUnseenCurveDisplay(LinesDisplay):
 
         Parameters
         ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose test rows are scored.
+        model, data : estimator and Dataset
+            A fitted model, and the dataset whose test rows it answers.
         name : str, default=None
             The name of the curve. By default the class of the model.
         """
@@ -118,10 +116,8 @@ class SeenUnseenCurveDisplay(LinesDisplay):
         ----------
         records : list of record
             Records of `zskl run`, see `zskl.collect`.
-        names : list of str, default=None
-            A name for each curve. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
+        names, ranks : list of str and list of int, default=None
+            Of each curve its name, by default the method (and seed), and what its colour follows, by default its place.
         """
         found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")
         paths, plain, calibrated, others = zip(*found, strict=True)
