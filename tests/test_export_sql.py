@@ -79,7 +79,7 @@ def test_the_command_writes_sql_and_scorers(tmp_path, monkeypatch):
     assert "5 classes of birds.zskl for DuckDB" in zskl("export", "birds.zskl", "-o", "birds.sql", "--to", "sql").stderr
     assert "CREATE OR REPLACE MACRO zskl_score" in (tmp_path / "birds.sql").read_text("utf-8")
     zskl("export", "birds.zskl", "-o", "small.zskl", "--to", "scorer")
-    assert Scorer("small.zskl").predict(ROWS).tolist() == model.predict(ROWS).tolist()
+    assert Scorer("small.zskl")(ROWS)["class"].tolist() == model.predict(ROWS).tolist()
     TOY.fitted().save("kernel.zskl")
     done = zskl("export", "kernel.zskl", "-o", "kernel.sql", "--to", "sql")
     assert done.returncode == 2

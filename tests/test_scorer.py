@@ -80,7 +80,7 @@ def test_float32_has_the_bits_of_the_model_and_float64_its_precision(pair):
         X = ROWS.astype(dtype)
         found, score = Scorer(path)(X), model.top_k(X, 1, return_scores=True)[1]
         likely = model.predict_proba(X).max(axis=1)
-        assert found["class"].tolist() == model.predict(X).tolist() == Scorer(path).predict(X).tolist()
+        assert found["class"].tolist() == model.predict(X).tolist() == Scorer(path)(X)["class"].tolist()
         if dtype == "float64":
             assert_close(found["score"], score[:, 0], SUMS.double)
             assert_close(found["probability"], likely, SUMS.double)
@@ -134,7 +134,7 @@ def test_other_classes_go_into_a_file_of_their_own(models, tmp_path):
     Scorer(path, signatures=new).save(tmp_path / "birds.zskl")
     scorer = Scorer(tmp_path / "birds.zskl")
     assert scorer.classes_.tolist() == ["owl", "cat", "kiwi"]
-    assert scorer.predict(ROWS).tolist() == model.predict(ROWS, new).tolist()
+    assert scorer(ROWS)["class"].tolist() == model.predict(ROWS, new).tolist()
     with pytest.raises(ValueError, match="expected the file of its model"):
         Scorer(tmp_path / "birds.zskl", signatures=new)
 
@@ -159,7 +159,7 @@ def test_a_file_without_class_vectors_is_completed(models, tmp_path, monkeypatch
     monkeypatch.setattr(_class_means_scores, "KEPT_VALUES", 0)
     model.save(tmp_path / "model.zskl")
     assert model_file.VECTORS not in model_file.read_model(tmp_path / "model.zskl")[1]
-    assert Scorer(tmp_path / "model.zskl").predict(ROWS).tolist() == model.predict(ROWS).tolist()
+    assert Scorer(tmp_path / "model.zskl")(ROWS)["class"].tolist() == model.predict(ROWS).tolist()
 
 
 def test_reject_says_unknown_as_the_model_does(models):
@@ -273,13 +273,21 @@ def test_columns_are_chosen_by_name(models):
     table = pa.table({"a": vectors(ROWS[::-1]), "b": vectors(ROWS)})
     found = scorer(table)
     assert found.column_names == ["a", "class", "score", "probability", "unknown"]
-    assert found["class"].to_pylist() == scorer.predict(ROWS).tolist()
+    assert found["class"].to_pylist() == scorer(ROWS)["class"].tolist()
     with pytest.raises(ValueError, match="features names 'b': expected columns of 'a'"):
         scorer(table.drop_columns("b"))
     frame = pd.DataFrame(TOY.X, columns=list("uvwxyz"))
     named = Scorer(ClassMeansClassifier().fit(frame, TOY.y, TOY.table))
     turned = pa.table(frame[list("zyxwvu")].assign(id=range(len(frame))))
-    assert named(turned)["class"].to_pylist() == named.predict(TOY.X).tolist()
+    assert named(turned)["class"].to_pylist() == named(TOY.X)["class"].tolist()
+
+
+def test_a_damaged_file_is_refused(models, tmp_path):
+    header, arrays = model_file.read_model(models("plain")[1])
+    for name, array in (("center_", np.zeros(5)), ("whitening_", np.full((6, 6), np.nan)), ("center_", np.zeros(()))):
+        model_file.write_model(tmp_path / "model.zskl", header, arrays | {f"learned.{name}": array})
+        with pytest.raises(ValueError, match="are no scorer: copy the file again"):
+            Scorer(tmp_path / "model.zskl")
 
 
 def test_other_models_are_refused(tmp_path):
@@ -308,4 +316,4 @@ def test_it_needs_numpy_alone(models):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == Scorer(path).predict(ROWS[:3]).tolist()
+    assert done.stdout.split() == Scorer(path)(ROWS[:3])["class"].tolist()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
+    from zskl.client import Client
     from zskl.datasets import Dataset
     from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
     from zskl.estimators.base import ZeroShotClassifier
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {  # all other names are modules
         "ClassMeansClassifier": "estimators.class_means",
+        "Client": "client",
         "Committee": "estimators.committee",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
@@ -111,6 +113,7 @@ else:
 
 __all__ = [
     "ClassMeansClassifier",
+    "Client",
     "Committee",
     "Dataset",
     "DivergenceError",

@@ -110,27 +110,25 @@ class Scorer:
         self.classes_: NumPyArray = model_file.labels_from_json(header["classes"])
         if candidates is not None:
             known, wanted = set(self.classes_.tolist()), list(dict.fromkeys(candidates))
-            if unknown := [label for label in wanted if label not in known]:
-                raise ValueError(
-                    f"candidates has {list_values(unknown)}: expected some of {list_values(self.classes_)}"
-                )
+            if new := [label for label in wanted if label not in known]:
+                raise ValueError(f"candidates has {list_values(new)}: expected some of {list_values(self.classes_)}")
             self.classes_ = np.array(wanted, dtype=self.classes_.dtype)
+        self._check_arrays(len(labels))
         # The rows of each class side by side, so that the best of them is one call.
-        rows = [np.flatnonzero(labels == label) for label in self.classes_.tolist()]
-        self._order = np.concatenate(rows)
-        self._starts = np.cumsum([0, *map(len, rows)])[:-1] if len(self._order) > len(rows) else None
-        self._owners = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
+        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        owners = np.array([places.get(label, -1) for label in labels.tolist()])
+        self._order = np.argsort(owners, kind="stable")[np.count_nonzero(owners < 0) :]
+        self._owners = owners[self._order]
+        several = len(self._order) > len(places)
+        self._starts = np.searchsorted(self._owners, np.arange(len(places))) if several else None
         self._seen = np.array([label in seen for label in self.classes_.tolist()])
         mixed = self._seen.any() and not self._seen.all()
         self._constant = float(header["calibration"]) if mixed else 0.0
         self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
-        if reject is not None:
-            if isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1:
-                raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-            if self.temperatures_ is None:
-                raise ValueError(
-                    "reject was given, and this model has no probabilities: calibrate it, and save it again"
-                )
+        if reject is not None and self.temperatures_ is None:
+            raise ValueError("reject was given, and this model has no probabilities: calibrate it, and save it again")
+        if reject is not None and not 0 <= reject <= 1:
+            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         self.reject = reject
         self._prepared: dict[Any, tuple[NumPyArray, ...]] = {}
 
@@ -155,21 +153,6 @@ class Scorer:
             the batch had beside its features.
         """
         return self._map(batch, self._answer)
-
-    def predict(self, X: Any) -> NumPyArray:
-        """Name the best class of each row, as `ClassMeansClassifier.predict` does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class names.
-        """
-        return self.classes_[self._answer(self._check(np.asarray(X)))[ANSWERS[0]]]
 
     def vectors(self, batch: Any) -> Any:
         """Map rows to vectors whose inner products with `class_vectors` are scores: for SQL and vector databases.
@@ -211,15 +194,15 @@ class Scorer:
             Where to write it; `Scorer(path)` reads it.
         """
         vectors = {name: array[self._order] for name, array in self._arrays.items() if name.startswith(ARRAYS[-1])}
-        labels = self._header["signature_labels"]
-        chosen = {
-            name: {"dtype": labels["dtype"], "values": found.tolist()}
-            for name, found in (
-                ("classes", self.classes_),
-                ("signature_labels", self.classes_[self._owners]),
-            )
-        }
+        labels = {"classes": self.classes_, "signature_labels": self.classes_[self._owners]}
+        chosen = {name: model_file.labels_to_json(found) for name, found in labels.items()}
         model_file.write_model(path, {"estimator": KIND, **self._header, **chosen}, {**self._arrays, **vectors})
+
+    def _check_arrays(self, rows: int) -> None:
+        d, arrays = self.n_features, [self._arrays.get(name) for name in (*ARRAYS[1:], model_file.REST)]
+        shapes = [array.shape if array is not None and np.isfinite(array).all() else () for array in arrays]
+        if shapes[0] != (d,) or shapes[1][:1] != (d,) or shapes[2:] != [(rows, d + 1)] * 2:
+            raise ValueError(f"arrays of shapes {shapes} are no scorer: copy the file again, or save the model again")
 
     def _prepare(self, dtype: Any) -> tuple[NumPyArray, ...]:
         """Center, whitening matrix and class vectors for rows of a type."""

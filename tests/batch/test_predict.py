@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import zskl
-from zskl import ZeroShotKernelClassifier
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier
 from zskl.batch import predict
 from zskl.cli import app
 from zskl.experiments import run_folder
@@ -347,3 +347,52 @@ def test_a_bug_is_not_blamed_on_a_shard(here, monkeypatch):
     monkeypatch.setattr(predict.Predictor, "_best", broken)
     with pytest.raises(TypeError, match="planted"):
         run()
+
+
+# Features of several networks, in one file or in several
+
+
+@pytest.fixture
+def two_blocks(tmp_path):
+    """A model of two blocks, and their files: a.npy and b.npy of unequal widths."""
+    rng = np.random.default_rng(0)
+    X, table = rng.normal(size=(12, 5)), pd.DataFrame(rng.normal(size=(3, 2)), index=["ant", "bee", "emu"])
+    model = ClassMeansClassifier(blocks={"a": 2, "b": 3}).fit(X, np.repeat(table.index, 4), table)
+    np.save(tmp_path / "a.npy", X[:, :2])
+    np.save(tmp_path / "b.npy", X[:, 2:])
+    np.save(tmp_path / "whole.npy", X)
+    return model, tmp_path
+
+
+@pytest.mark.parametrize("names", [["a.npy", "b.npy"], ["whole.npy"]], ids=len)
+def test_files_of_several_networks_may_stand_side_by_side(two_blocks, names):
+    model, folder = two_blocks
+    assert predict.open_for_model(model, "+".join(str(folder / name) for name in names)).width == 5
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["b.npy", "a.npy"], r"another order than the model: .*a \(2 columns\), b \(3 columns\)"),
+        (["a.npy"], r"has 2 feature columns.*as one file or A\+B: a \(2 columns\), b \(3 columns\)"),
+    ],
+    ids=["swapped", "one"],
+)
+def test_files_of_other_networks_are_refused(two_blocks, names, sentence):
+    model, folder = two_blocks
+    with pytest.raises(ValueError, match=sentence):
+        predict.open_for_model(model, "+".join(str(folder / name) for name in names))
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]], ids="".join)
+def test_networks_in_one_file_are_those_of_the_model_in_its_order(tmp_path, order):
+    """Widths alone could not tell."""
+    rng = np.random.default_rng(0)
+    X, table = rng.normal(size=(12, 6)), pd.DataFrame(rng.normal(size=(3, 2)), index=["ant", "bee", "emu"])
+    model = ClassMeansClassifier(blocks={"a": 3, "b": 3}).fit(X, np.repeat(table.index, 4), table)
+    np.savez(tmp_path / "rows.npz", features=X, block_names=order, block_widths=[3, 3])
+    if order == ["a", "b"]:
+        assert predict.open_for_model(model, tmp_path / "rows.npz").width == 6
+        return
+    with pytest.raises(ValueError, match=r"rows\.npz has its columns in another order than the model"):
+        predict.open_for_model(model, tmp_path / "rows.npz")

@@ -186,7 +186,7 @@ def test_blocks_by_the_names_of_columns():
         ({"blocks": {"eye": 8, "ear": 0}}, r"blocks\['ear'\] is 0: expected a number of columns above 0"),
         ({"blocks": "eye"}, "blocks is 'eye': expected a list of widths, or a mapping"),
         ({"block_weights": [1, 2, 3]}, r"weights of blocks are \[1, 2, 3\]: .* each of the 2 blocks"),
-        ({"block_weights": {"nose": 1}}, "weights of blocks name 'nose': expected some of 'eye', 'ear'"),
+        ({"block_weights": {"nose": 1}}, "weights of blocks name 'nose': expected 'eye', 'ear'"),
         ({"block_weights": [0, 0]}, "not all of them 0"),
         ({"blocks": None, "block_weights": [1]}, "weights of blocks are given, and blocks is None"),
         ({"signature_blocks": [4, 4]}, "signature_blocks has 8 columns in all, and there are 6"),

@@ -49,7 +49,7 @@ def test_commands_of_the_service_page_run(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows that one of them sends
     found = [json.loads(answer or "null") for answer in answers(PAGE, address, tmp_path)]
-    assert len(found) == 15
+    assert len(found) == 16
     first, rows, table, added, among, ranked = found[1], found[2], found[3], found[5], found[8], found[9]
     assert len(first["predictions"][0]["top"]) == 3
     assert first["predictions"][0]["explanation"]["attributes"]
@@ -68,3 +68,28 @@ def test_failing_command_is_found(address, tmp_path):
     page.write_text("```sh\ncurl localhost:8000/predict --json '{}'\n```\n")
     with pytest.raises(AssertionError, match="expected either rows"):
         answers(page, address, tmp_path)
+
+
+def block(kind, address):
+    """The lines of docs/service.md for a language, which ask this service."""
+    (found,) = re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return found.replace("localhost:8000", f"localhost:{address}")
+
+
+def test_python_lines_run(address, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("httpx", reason="the extra client is not installed")
+    monkeypatch.chdir(tmp_path)
+    execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows
+    capsys.readouterr()
+    exec(block("py", address), {})
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) > 5
+    assert " rather than " in said[3]
+    assert said[-1] == "3"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_javascript_lines_run(address, tmp_path):
+    (tmp_path / "lines.mjs").write_text(block("js", address), "utf-8")
+    done = subprocess.run(["node", "lines.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2), done.stderr

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -150,11 +151,18 @@ def open_for_model(
         source = tables.open_prepared(path, Preparation.from_text(prepared), labels, rows)
     else:
         source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
+    blocks = getattr(model, "blocks_", None)
+    own = dict(zip(blocks.names, np.diff((0, *blocks.ends)), strict=True)) if blocks is not None else {}
+    expected = ", as one file or A+B: " + ", ".join(f"{name} ({width} columns)" for name, width in own.items())
     if source.width != model.n_features_in_:
         raise ValueError(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
-            f"{model.n_features_in_} that it was fitted on, in the same order"
+            f"{model.n_features_in_} that it was fitted on, in the same order{expected if len(own) > 1 else ''}"
         )
+    parts = tables.find_blocks(path, source.parts) if len(own) > 1 else own
+    ends, whole = ({int(end) for end in accumulate(one.values())} for one in (parts, own))
+    if parts and ((own.keys() == parts.keys() and list(own) != list(parts)) or not (ends <= whole or ends >= whole)):
+        raise ValueError(f"{path} has its columns in another order than the model: expected them{expected}")
     return source
 
 

@@ -321,11 +321,11 @@ def serve(
         ),
     ] = None,
     backbone: Annotated[
-        str | None,
+        list[str] | None,
         _options.more(
             metavar="NAME",
             help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
-            "Default: the one that the data's features name.",
+            "Repeatable, in the order of the features. Default: what the model or the data name.",
         ),
     ] = None,
     host: Annotated[
@@ -413,6 +413,7 @@ def serve(
     names = (
         None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
     )
+    networks = "+".join(backbone or []) or None
     logs = {"json_logs": json_logs, "access_log": access_log}
-    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers, device, **logs)
+    server.run_service(fitted, model, classes, loaded, names, images, networks, address, say, workers, device, **logs)
     note("stopped")

@@ -120,7 +120,7 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
     missing."""
     from zskl.cli import _datasets
     from zskl.datasets.fetch import SPLITS
-    from zskl.datasets.xlsa17 import BESIDE, find_folder, is_benchmark_name
+    from zskl.datasets.xlsa17 import BESIDE, find_folders, is_benchmark_name
     from zskl.experiments.sweep import DatasetSource
 
     if not is_benchmark_name(name):
@@ -131,7 +131,7 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
 
     def there(root: Path, file: str) -> bool:
         try:
-            return (find_folder(name, root) / file).is_file()
+            return (find_folders(name, root)[0] / file).is_file()
         except FileNotFoundError:
             return False
 

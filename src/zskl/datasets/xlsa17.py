@@ -870,10 +870,6 @@ def is_benchmark_name(name: str) -> bool:
     return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
 
 
-def find_folder(name: str, root: Roots | None = None) -> Path:
-    return find_folders(name, root)[0]
-
-
 def find_folders(name: str, root: Roots | None = None) -> list[Path]:
     return benchmark_folders(name.upper(), root) if name.upper() in BENCHMARKS else [Path(name)]
 

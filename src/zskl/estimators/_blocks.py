@@ -177,9 +177,8 @@ def _find_end(columns: Any, start: int, names: Sequence[str] | None) -> int | No
     if isinstance(columns, int | np.integer) and not isinstance(columns, bool):
         return start + int(columns)
     if isinstance(columns, slice):
-        if columns.step not in (None, 1) or columns.start not in (None, start) or columns.stop is None:
-            return None
-        return int(columns.stop)
+        fits = columns.step in (None, 1) and columns.start in (None, start) and columns.stop is not None
+        return int(columns.stop) if fits else None
     listed = list(columns) if hasattr(columns, "__iter__") and not isinstance(columns, str) else []
     if listed and isinstance(listed[0], str):
         places = {name: place for place, name in enumerate(names or ())}
@@ -193,9 +192,7 @@ def _read_weights(weights: Any, names: list[Any], parameter: str) -> tuple[float
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in names]
         if unknown:
-            raise ValueError(
-                f"weights of {parameter} name {list_values(unknown)}: expected some of {list_values(names)}"
-            )
+            raise ValueError(f"weights of {parameter} name {list_values(unknown)}: expected {list_values(names)}")
         weights = [weights.get(name, 1.0) for name in names]
     found = np.asarray(weights, dtype=np.float64) if np.ndim(weights) == 1 else np.empty(0)
     if found.shape != (len(names),) or not (np.isfinite(found).all() and (found >= 0).all() and found.any()):

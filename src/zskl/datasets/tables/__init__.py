@@ -148,9 +148,8 @@ def find_blocks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> dict[
     """Network or file → how many columns are its own, if there are several; `parts` are the files' widths."""
     files, found = list_files(path), {}
     for name, file in zip(parts or [""], files, strict=True):
-        inside = {}
-        if str(file).lower().endswith(".npz"):
-            inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES))
+        npz = str(file).lower().endswith(".npz")
+        inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES)) if npz else {}
         found.update(inside or ({name: parts[name]} if parts else {}))
     return found
 
