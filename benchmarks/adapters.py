@@ -28,7 +28,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
 import numpy as np  # noqa: E402 (after the threads are set)
 import pandas as pd  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
 from sklearn.model_selection import ParameterGrid  # noqa: E402
 
 SHOTS = (1, 2, 4, 8, 16)
@@ -46,11 +47,16 @@ CHOOSING = 4  # labelled rows of each unseen class that the loose protocol choos
 PRESENCES = {"1-4 classes": 0.0, "a quarter": 0.25, "half": 0.5, "all": 1.0}
 BATCHES = (64, 256, 1024)
 BOTH = (1, 4)
+LOOSE_SHOTS, LOOSE_DRAWS = (1, 4, 16), 3
 CUB_DRAWS = 5  # of one unit: they share what validation classes choose
 EXAMPLE_METHODS = ("class-means", "tip-adapter", "gda", "clap", "proker", "logistic")
 ROW_METHODS = ("class-means", "transclip", "stata", "zlap")
 WRONG = " (another's description)"
 TRAIN, UNSEEN, HELD_BACK = 0, 1, 2
+AGAIN = 200  # samples of draws for an interval
+RECORD = Path(__file__).parent / "results" / "adapters.json"
+PAGE = Path(__file__).parents[1] / "docs" / "adapters.md"
+FIGURE = PAGE.parent / "figures" / "adapters-examples.svg"
 FIRST = ("clinc150", "ucf101", "docstrings", "caltech101", "esc50", "imagenet4")  # the others come before, being long
 
 
@@ -99,7 +105,8 @@ class Draw:
 
     def __init__(self, path: Path, seed: int) -> None:
         file = np.load(path)
-        names, y, part = file["names"].astype(str), file["names"].astype(str)[file["y"]], file["part"]
+        names, y = file["names"].astype(str), file["names"].astype(str)[file["y"]]
+        part = file["part"] if "part" in file.files else np.full(len(y), TRAIN)
         X, self.seed, self.problem = file["X"].astype(np.float32), seed, path.stem
         self.fixed = bool((part == UNSEEN).any())
         rng = np.random.default_rng((seed, 1))
@@ -253,9 +260,11 @@ def measure_both(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dict
 
 def measure_loose(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The settings with the best accuracy on labelled rows of the unseen classes, scored on the others."""
-    if draw.seed >= CUB_DRAWS:  # what it is worth shows in a few draws
+    if draw.seed >= LOOSE_DRAWS:  # what it is worth shows in a few draws
         return
     for k, rows in draw.examples().items():
+        if k not in LOOSE_SHOTS:
+            continue
         left = np.setdiff1d(np.arange(len(draw.y)), rows)
         choosing = np.concatenate([left[draw.y[left] == one][:CHOOSING] for one in draw.unseen])
         scored = np.setdiff1d(left, choosing)
@@ -304,6 +313,274 @@ def measure(folder: Path, out: Path, draws: int, workers: int, limit: float, onl
     print(f"{len(missing)} draws are left" if missing else "nothing is left")
 
 
+# Tables
+
+
+def collect(folders: list[Path]) -> pd.DataFrame:
+    """A row for each measured accuracy; the columns that do not apply are empty."""
+    files = {path.name: path for folder in folders for path in sorted(folder.glob("*.jsonl"))}
+    lines = [json.loads(line) for path in files.values() for line in path.read_text("utf-8").splitlines()]
+    return pd.DataFrame(lines)
+
+
+def to_record(frame: pd.DataFrame) -> dict[str, Any]:
+    """Accuracies of all draws, by what was measured; and the median of seconds."""
+    found: dict[str, Any] = {"accuracies": [], "times": {}}
+    names = ["part", "problem", "method", "variant", "k", "presence", "batch"]
+    measured = frame[frame["part"] != "times"]
+    for key, some in measured.groupby(names, dropna=False, sort=True):
+        cell = {name: value for name, value in zip(names, key, strict=True) if value == value}
+        cell |= {name: int(cell[name]) for name in ("k", "batch") if name in cell}
+        some = some.sort_values("seed")
+        kept = {"accuracy": some["accuracy"].round(2).tolist(), "seeds": some["seed"].tolist()}
+        if some["accepted"].notna().any():
+            kept["accepted"] = int(some["accepted"].sum())
+        if some["seconds"].notna().any():
+            kept["seconds"] = float(f"{some['seconds'].median():.2g}")
+        found["accuracies"].append({**cell, **kept})
+    for problem, some in frame[frame["part"] == "times"].groupby("problem"):
+        times = pd.DataFrame(some["times"].tolist())
+        # Of CUB only the first draw of a unit fits anything.
+        found["times"][problem] = {name: float(f"{times[name].median():.2g}") for name in times}
+    return found
+
+
+class Cells:
+    """Accuracies (draws,) of each method and variant in each cell of a part, such as a problem and a number."""
+
+    def __init__(self, record: dict[str, Any], part: str, by: tuple[str, ...]) -> None:
+        self.by = by
+        self.found: dict[tuple[Any, ...], dict[tuple[str, str], Any]] = {}
+        for one in record["accuracies"]:
+            if one["part"] == part:
+                cell = self.found.setdefault(tuple(one[name] for name in by), {})
+                cell[one["method"], one["variant"]] = pd.Series(one["accuracy"], index=one["seeds"])
+
+    def rivals(self, variants: tuple[str, ...] = ("published", "chosen")) -> list[tuple[str, str]]:
+        seen = dict.fromkeys(name for cell in self.found.values() for name in cell)
+        return [name for name in seen if name[1] in variants]
+
+    def regrets(self) -> pd.DataFrame:
+        """How far each is from the best of each cell, by means over draws."""
+        return self._regrets(lambda values, problem: values)
+
+    def regrets_again(self) -> NDArray[np.float64]:
+        """(AGAIN, rivals) mean regrets where problems, and the draws of each, are drawn again."""
+        rng, found = np.random.default_rng(0), []
+        problems = list(dict.fromkeys(key[0] for key in self.found))
+        for _ in range(AGAIN):
+            counts = np.bincount(rng.integers(0, len(problems), len(problems)), minlength=len(problems))
+            state = {one: rng.integers(0, 1 << 30) for one in problems}
+
+            def again(values: Any, problem: str, state: dict[str, Any] = state) -> Any:
+                own = np.random.default_rng(state[problem])
+                return values[:, own.integers(0, values.shape[1], values.shape[1])]
+
+            regrets = self._regrets(again)
+            weights = np.array([counts[problems.index(key[0])] for key in self.found], float)
+            there = regrets.notna().to_numpy() * weights[:, None]
+            found.append((np.nan_to_num(regrets.to_numpy()) * there).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
+        return np.array(found)
+
+    def _regrets(self, draw: Callable[[Any, str], Any]) -> pd.DataFrame:
+        names, rows = self.rivals(), []
+        for key, cell in self.found.items():
+            count = len(next(iter(cell.values())))
+            absent = np.full(count, np.nan)
+            values = np.array([cell[name].to_numpy() if name in cell else absent for name in names])
+            means = draw(values, key[0]).mean(axis=1)
+            rows.append(np.nanmax(means) - means)
+        return pd.DataFrame(rows, index=list(self.found), columns=pd.Index(names, tupleize_cols=False))
+
+    def mean(self, name: tuple[str, str], where: Any = lambda key: True) -> float:
+        some = [cell[name].mean() for key, cell in self.found.items() if where(key) and name in cell]
+        return float(np.mean(some)) if some else float("nan")
+
+    def difference(self, one: tuple[str, str], other: tuple[str, str], where: Any = lambda key: True) -> str:
+        """Paired over draws, mean over cells, with a 95 % interval: problems and their draws are drawn again."""
+        pairs: dict[str, list[Any]] = {}
+        for key, cell in self.found.items():
+            if where(key) and one in cell and other in cell:
+                pairs.setdefault(key[0], []).append((cell[one] - cell[other]).dropna().to_numpy())
+        if not pairs:
+            return "–"
+        rng, again, names = np.random.default_rng(0), [], list(pairs)
+        for _ in range(AGAIN):
+            found: list[float] = []
+            for place in rng.integers(0, len(names), len(names)):
+                cells = pairs[names[place]]
+                mine = rng.integers(0, len(cells[0]), len(cells[0]))
+                found += [
+                    cell[mine[mine < len(cell)]].mean() if (mine < len(cell)).any() else cell.mean() for cell in cells
+                ]
+            again.append(np.mean(found))
+        low, high = np.percentile(again, [2.5, 97.5])
+        mean = np.mean([cell.mean() for cells in pairs.values() for cell in cells])
+        return f"{mean:+.1f} ({low:+.1f} … {high:+.1f})"
+
+
+def named(name: tuple[str, str]) -> str:
+    return name[0] if name[0] == "descriptions" else f"{name[0]}, {name[1]}"
+
+
+def regret_table(cells: Cells, columns: dict[str, Any]) -> list[str]:
+    """A row for each method: mean accuracy in groups of cells, mean and worst regret, and class means minus it."""
+    plain = cells.regrets()
+    again = dict(zip(cells.rivals(), cells.regrets_again().T, strict=True))
+    mine, order = ("class-means", "chosen"), plain.mean().sort_values().index.tolist()
+    head = ["method", *columns, "mean regret (95 %)", "worst", "class-means minus it (95 %)"]
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+    for name in order:
+        low, high = np.nanpercentile(again[name], [2.5, 97.5])
+        worst = plain[name].idxmax()
+        row = [named(name), *(f"{cells.mean(name, where):.1f}" for where in columns.values())]
+        row += [
+            f"{plain[name].mean():.2f} ({low:.2f} … {high:.2f})",
+            f"{plain[name].max():.1f} ({', '.join(map(str, worst))})",
+        ]
+        row.append("" if name == mine else cells.difference(mine, name))
+        lines.append(f"| {' | '.join(row)} |")
+    return lines
+
+
+def problem_table(cells: Cells) -> list[str]:
+    names = [name for name in cells.rivals(("chosen", "examples alone")) if name != ("logistic", "chosen")] + [
+        ("logistic", "chosen")
+    ]
+    head = ["problem", "examples", *(one[0] if one[1] == "chosen" else "logistic, examples alone" for one in names)]
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+    for (problem, k), cell in sorted(cells.found.items()):
+        means = {name: cell[name].mean() for name in names if name in cell}
+        best = max(means.values())
+        row = [
+            ("**{:.1f}**" if means[name] > best - 0.05 else "{:.1f}").format(means[name]) if name in means else "–"
+            for name in names
+        ]
+        lines.append(f"| {problem} | {k} | {' | '.join(row)} |")
+    return lines
+
+
+def control_table(record: dict[str, Any]) -> list[str]:
+    """What descriptions bring: accuracy with the own ones minus that with those of other classes."""
+    right, wrong = Cells(record, "examples", ("problem", "k")), Cells(record, "control", ("problem", "k"))
+    lines = [f"| method | {' | '.join(f'{k} examples' for k in SHOTS)} |", f"|---|{'---:|' * len(SHOTS)}"]
+    for method in EXAMPLE_METHODS:
+        row, name = [], (method, "chosen")
+        for k in SHOTS:
+            gains = [
+                right.found[key][name].mean() - cell[name].mean() for key, cell in wrong.found.items() if key[1] == k
+            ]
+            row.append(f"{np.mean(gains):+.1f}" if gains else "–")
+        lines.append(f"| {method} | {' | '.join(row)} |")
+    return lines
+
+
+def loose_table(cells: Cells) -> list[str]:
+    ks = sorted({key[1] for key in cells.found if key[1]})
+    lines = [f"| method | {' | '.join(f'{k} examples' for k in ks)} |", f"|---|{'---:|' * len(ks)}"]
+    for method in EXAMPLE_METHODS[1:]:
+        row = [cells.difference((method, "loose"), (method, "chosen"), lambda key, k=k: key[1] == k) for k in ks]
+        lines.append(f"| {method} | {' | '.join(row)} |")
+    return lines
+
+
+def times_table(record: dict[str, Any]) -> list[str]:
+    """Medians over problems: to fit, to choose settings, and to learn 4 examples of each class and answer."""
+    lines = ["| method | fit | choose settings | learn and answer | adapt and answer |", "|---|---:|---:|---:|---:|"]
+    for method in dict.fromkeys((*EXAMPLE_METHODS, *ROW_METHODS)):
+        row = [
+            np.median([times[f"{method} {step}"] for times in record["times"].values()]) for step in ("fit", "choose")
+        ]
+        for part, where in (("examples", {"k": 4}), ("rows", {"batch": 1024, "presence": "all"})):
+            some = [
+                one["seconds"]
+                for one in record["accuracies"]
+                if one["part"] == part
+                and one["method"] == method
+                and one["variant"] == "chosen"
+                and "seconds" in one
+                and all(one.get(name) == value for name, value in where.items())
+            ]
+            row.append(np.median(some) if some else float("nan"))
+        lines.append(f"| {method} | {' | '.join('–' if np.isnan(one) else f'{one:.2g}' for one in row)} |")
+    return lines
+
+
+def draw_figure(cells: Cells) -> str:
+    """A line for each method: mean over the problems that have every number of examples."""
+    from zskl.plots import _style
+
+    ks = (0, *SHOTS)
+    problems = [one for one in dict.fromkeys(key[0] for key in cells.found) if all((one, k) in cells.found for k in ks)]
+    lines = [*((method, "chosen") for method in EXAMPLE_METHODS), ("logistic", "examples alone")]
+    said = []
+    with _style.open_panels(1, 330) as (ax,):
+        for name, colour, dash in zip(lines, _style.COLOURS, _style.DASHES, strict=True):
+            values = [cells.mean(name, lambda key, k=k: key[0] in problems and key[1] == k) for k in ks]
+            label = name[0] if name[1] == "chosen" else "logistic, no descriptions"
+            ax.plot(range(len(ks)), values, marker="o", color=colour, linestyle=dash, label=label, clip_on=False)
+            points = [f"{value:.1f} with {k}" for k, value in zip(ks, values, strict=True) if np.isfinite(value)]
+            said.append(f"{label}: {', '.join(points)}")
+        _style.set_tick_names(ax.xaxis, range(len(ks)), [str(k) for k in ks])
+        ax.set_xlim(0, len(ks) - 1)
+        ax.set_title(f"Mean of {len(problems)} problems")
+        ax.set_xlabel("examples of each unseen class")
+        ax.set_ylabel("zero-shot accuracy, %")
+        _style.draw_legend(ax, 2)
+    return _style.to_svg(ax.figure, "Accuracy against the number of examples", "; ".join(said))
+
+
+def tables(record: dict[str, Any]) -> dict[str, list[str]]:
+    """Every generated part of docs/adapters.md."""
+    examples = Cells(record, "examples", ("problem", "k"))
+    rows = Cells(record, "rows", ("problem", "presence", "batch"))
+    both = Cells(record, "both", ("problem", "k"))
+    draws = max(len(one["seeds"]) for one in record["accuracies"])
+    counts = dict.fromkeys(record["times"], 0)
+    for one in record["accuracies"]:
+        counts[one["problem"]] = max(counts[one["problem"]], len(one["seeds"]))
+    fewer = [f"{problem} {count}" for problem, count in counts.items() if count < draws]
+    return {
+        "draws": [
+            f"{draws} draws of each problem{f' ({chr(44).join(fewer)})' if fewer else ''}, {len(counts)} problems."
+        ],
+        "examples": regret_table(examples, {f"{k}": lambda key, k=k: key[1] == k for k in (0, *SHOTS)}),
+        "problems": problem_table(examples),
+        "rows": regret_table(rows, {name: lambda key, name=name: key[1] == name for name in PRESENCES}),
+        "both": regret_table(both, {f"{k} + rows": lambda key, k=k: key[1] == k for k in BOTH}),
+        "control": control_table(record),
+        "loose": loose_table(examples),
+        "times": times_table(record),
+    }
+
+
+def put_into_page(text: str, parts: dict[str, list[str]]) -> str:
+    """The page with its generated parts renewed, each between two marks."""
+    for name, lines in parts.items():
+        begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = f"{before}{begin}\n\n{chr(10).join(lines)}\n\n{end}{after}"
+    return text
+
+
+def show(folders: list[Path]) -> None:
+    from machine import describe
+
+    record = to_record(collect(folders))
+    cells = ",\n".join(json.dumps(one, ensure_ascii=False) for one in record["accuracies"])  # a line for each
+    parts = (
+        f'"machine": {json.dumps(describe())}',
+        f'"times": {json.dumps(record["times"])}',
+        f'"accuracies": [\n{cells}\n]',
+    )
+    RECORD.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    for name, lines in tables(record).items():
+        print(f"\n{name}", *lines, sep="\n")
+    PAGE.write_text(put_into_page(PAGE.read_text("utf-8"), tables(record)), encoding="utf-8")
+    FIGURE.write_text(draw_figure(Cells(record, "examples", ("problem", "k"))), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -316,11 +593,15 @@ def main() -> None:
     measuring.add_argument("--draws", type=int, default=20)
     measuring.add_argument("--workers", type=int, default=2)
     measuring.add_argument("--limit", type=float, default=float("inf"))
+    showing = commands.add_parser("show")
+    showing.add_argument("results", type=Path, nargs="+")
     for one in (packing, measuring):
         one.add_argument("--only", nargs="+", help="names of problems")
     chosen = parser.parse_args()
     if chosen.command == "pack":
         pack(chosen.folder, chosen.root, chosen.only)
+    elif chosen.command == "show":
+        show(chosen.results)
     else:
         measure(chosen.folder, chosen.results, chosen.draws, chosen.workers, chosen.limit, chosen.only)
 

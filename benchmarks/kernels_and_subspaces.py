@@ -3,6 +3,8 @@
 Run: python benchmarks/kernels_and_subspaces.py OUT --root DIR … [--features NAME …] [--seeds 2]
      python benchmarks/kernels_and_subspaces.py show OUT
 
+`show` keeps the lines in results/ and writes the table into docs/paper.md.
+
 Everything happens on the validation folds of the training rows; test rows are not read. Settings of the methods are
 those that validation chose for them (benchmarks/results/paper/records.jsonl). Figures are zero-shot accuracies of the
 classes that a fold holds out, against the same method without the idea, on the same folds and seeds. Since the ideas
@@ -39,7 +41,9 @@ from zskl.metrics import per_class_accuracy
 from zskl.training import solver
 from zskl.training.objective import class_weights
 
-RECORDS = Path(__file__).parent / "results" / "paper" / "records.jsonl"
+RESULTS = Path(__file__).parent / "results"
+RECORDS, LINES = RESULTS / "paper" / "records.jsonl", RESULTS / "kernels_and_subspaces.jsonl"
+PAGE, MARKS = Path(__file__).parents[1] / "docs" / "paper.md", ("<!-- ideas -->", "<!-- end of ideas -->")
 WIDTHS = (0.6, 1.0, 1.6)
 RANKS, REMOVED, NEAREST = (3, 10, 30), (0.5, 1.0), (1, 5)
 BATCH, SMOOTHING, EPSILON = 10, 0.99, 1e-6
@@ -244,8 +248,13 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.is_file() else []
 
 
+def put_into_page(page: str, lines: list[dict[str, Any]]) -> str:
+    before, rest = page.split(MARKS[0])
+    return f"{before}{MARKS[0]}\n{show(lines)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+
+
 def show(lines: list[dict[str, Any]]) -> str:
-    """Mean differences to the plain method on the same folds and seeds, ± their standard error."""
+    """Mean differences to the plain method on the same folds and seeds, ± their standard error (of how many)."""
     features = list(dict.fromkeys(one["features"] for one in lines))
     plain = {
         (one["features"], one["fold"], one["seed"], one["part"], one["method"]): one["zero-shot"]
@@ -259,7 +268,7 @@ def show(lines: list[dict[str, Any]]) -> str:
             mine = [one for one in lines if (one["features"], one["method"], one["idea"]) == (name, method, idea)]
             gaps = [one["zero-shot"] - plain[name, one["fold"], one["seed"], one["part"], method] for one in mine]
             spread = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else 0
-            cells.append(f"{np.mean(gaps):+.1f} ± {spread:.1f}" if gaps else "–")
+            cells.append(f"{np.mean(gaps):+.1f} ± {spread:.1f} ({len(gaps)})" if gaps else "–")
         rows.append(f"| `{method}` | {idea} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -272,7 +281,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     chosen = parser.parse_args()
     if str(chosen.out[0]) == "show":
-        print(show(read(chosen.out[1])))
+        lines = read(chosen.out[1])
+        LINES.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        PAGE.write_text(put_into_page(PAGE.read_text("utf-8"), lines), encoding="utf-8")
+        print(show(lines))
     else:
         measure(chosen.out[0], find_problems(chosen.root, chosen.features), chosen.seeds)
 

@@ -6,6 +6,7 @@ as printed.
 
 The first seed of a method searches its grid on the folds. The others take over its settings and constants and are only
 trained, because a search for each of them would take an hour of a GPU: their spread is that of start and batches.
+With --scalings-of FILE scalings are not searched again, but those that the records of FILE chose.
 With --like FILE the others take over what the first seed chose in the records of FILE, whatever its grid was.
 Records are appended to OUT/records.jsonl as they come. After any interruption, or when the limit has passed, the same
 command goes on; --done names further files of records that need not be measured again. `zskl paper all --offline
@@ -225,6 +226,7 @@ def main() -> None:
     parser.add_argument("--no-temperatures", action="store_true", help="leave out what no table shows")
     parser.add_argument("--done", type=Path, action="append", default=[])
     parser.add_argument("--like", type=Path)
+    parser.add_argument("--scalings-of", type=Path)
     chosen = parser.parse_args()
     names = list(dict.fromkeys(one for name in chosen.method or ["printed"] for one in results.choose_methods([name])))
     device = None if chosen.device == "cpu" else chosen.device
@@ -241,12 +243,10 @@ def main() -> None:
         (record.dataset, record.features, record.method, record.seed): record for record in done if is_current(record)
     }
 
+    if chosen.scalings_of is not None:
+        tasks = [keep_scalings(task, read_firsts(chosen.scalings_of)) for task in tasks]
     if chosen.like is not None:
-        firsts = {
-            (record.dataset, record.features, record.method): record
-            for record in run_folder.read_records(chosen.like, Record.from_json)
-            if record.seed == 0
-        }
+        firsts = read_firsts(chosen.like)
         tasks = [
             replace(task, unit=take_over(firsts[task.family[:3]], task.unit.seed, task.unit.device))
             for task in tasks
@@ -272,6 +272,26 @@ def main() -> None:
         temperatures=not chosen.no_temperatures,
         known=[(task, places[place(task)]) for task in tasks if place(task) in places],
     )
+
+
+def read_firsts(file: Path) -> dict[tuple[str, str, str], Record]:
+    """The record of the first seed of each (dataset, features, method)."""
+    lines = run_folder.read_records(file, Record.from_json)
+    return {(one.dataset, one.features, one.method): one for one in lines if one.seed == 0}
+
+
+def keep_scalings(task: Task, firsts: dict[tuple[str, str, str], Record]) -> Task:
+    """The task with the scalings that an earlier search chose, where there was one."""
+    first = firsts.get(task.family[:3])
+    if first is None:
+        return task
+    grid = dict(results.published_grid(task.unit.method))
+    choices = (choice.setting for _, choice in first.tune.choices.items())
+    settings = list(choices)
+    for name in grid:
+        if name.endswith("_scaling"):
+            grid[name] = tuple(dict.fromkeys(str(setting[name]) for setting in settings))
+    return replace(task, unit=replace(task.unit, fixed_grid=grid))
 
 
 def is_current(record: Record) -> bool:

@@ -74,7 +74,7 @@ def predict() -> tuple[float, float]:
     return taken(lambda: model.predict(many))
 
 
-def request() -> tuple[float, float]:
+def request(method: str = "gaussian-ort", **options: object) -> tuple[float, float]:
     """One row of 2048 features as JSON, of 200 classes: the median of requests one after the other; the service's own
     processor seconds.
     """
@@ -84,13 +84,15 @@ def request() -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.zskl")
         np.save(path.with_name("rows.npy"), X[:50])
-        methods.build("gaussian-ort", {"random_state": 0, "epochs": 1}).fit(X, y, signatures).save(path)
-        return asked([sys.executable, "-m", "zskl", "serve", str(path), "--port", "0"], Path(folder))
+        settings = {"random_state": 0, "epochs": 1} if method == "gaussian-ort" else {}
+        methods.build(method, settings).fit(X, y, signatures).save(path)
+        return asked([sys.executable, "-m", "zskl", "serve", str(path), "--port", "0"], Path(folder), options)
 
 
-def asked(command: list[str], folder: Path) -> tuple[float, float]:
+def asked(command: list[str], folder: Path, options: dict[str, object]) -> tuple[float, float]:
     """Wall seconds of one-row requests to the service that the command starts, and its processor seconds for each."""
-    rows = [json.dumps({"rows": [row.tolist()]}).encode() for row in np.load(folder / "rows.npy")[:50].round(7)]
+    some = np.load(folder / "rows.npy")[:50].round(7)
+    rows = [json.dumps({"rows": [row.tolist()], **options}).encode() for row in some]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
         try:
             assert service.stdout is not None
@@ -148,6 +150,8 @@ WAITS: dict[str, Callable[[], tuple[float, float]]] = {
     "search of gaussian-ort, 6 settings × 3 folds": search,
     "predict, 100 000 × 512, 200 classes": predict,
     "request of one row to the service": request,
+    "request of one row with reasons, gaussian-ort": lambda: request(explain=True),
+    "request of one row with reasons, class-means": lambda: request("class-means", explain=True),
     "memory of a fit of class-means, over the matrix": lambda: memory("class-means"),
     "memory of a fit of eszsl, over the matrix": lambda: memory("eszsl"),
 }

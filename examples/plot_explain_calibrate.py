@@ -118,9 +118,9 @@ display
 # %%
 # Say "unknown"
 # -------------
-# With ``reject`` the model keeps silent when it is unsure.
+# With ``min_probability`` the model keeps silent when it is unsure.
 
-answers = model.predict(X_new, candidates=data.unseen_classes, reject=0.7)
+answers = model.predict(X_new, candidates=data.unseen_classes, min_probability=0.7)
 given = answers != "unknown"
 right = np.mean(answers[given] == y_new[given])
 print(f"answers {given.mean():.0%} of the pictures; {right:.0%} of these are right")

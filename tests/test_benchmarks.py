@@ -7,8 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import adapters
 import blind_column
+import decisions
 import encode_texts
+import engines
+import kernels_and_subspaces
 import letters_choices
 import letters_page
 import performance
@@ -16,6 +20,7 @@ import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
 from zskl import methods
+from zskl.kernels import Cauchy, Gaussian
 from zskl.selection.grid_search import expand_grid
 
 HERE = Path(__file__).parents[1]
@@ -32,6 +37,13 @@ def test_the_page_of_letters_is_made_of_its_record():
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
 
 
+def test_the_tables_of_decisions_are_those_of_their_record():
+    page = (HERE / "docs" / "decisions.md").read_text("utf-8")
+    tables = decisions.make_tables(decisions.read(HERE / "benchmarks" / "results" / "decisions.jsonl"))
+    assert page == decisions.put_into_page(page, tables), "run: python benchmarks/decisions.py tables ... --docs ..."
+    assert set(tables) == {"sets", "shift", "none", "alarms", "tree", "speed"}
+
+
 def test_the_figures_of_the_encoder_are_those_of_its_record():
     page = encode_texts.PAGE.read_text("utf-8")
     record = json.loads((HERE / "benchmarks" / "results" / "encode_texts.json").read_text("utf-8"))["figures"]
@@ -40,6 +52,12 @@ def test_the_figures_of_the_encoder_are_those_of_its_record():
     assert "**missed**" in encode_texts.paragraph({**record, "ratio": 1.31})
     texts = encode_texts.collect_texts(40)
     assert len(set(texts)) == 40
+
+
+def test_the_figures_of_engines_are_those_of_their_records():
+    page = engines.PAGE.read_text("utf-8")
+    assert page == engines.put_into_page(page, engines.read_results()), "run: python benchmarks/engines.py FOLDER"
+    assert {engines.count_lines(page, name) for name, recipe in engines.RECIPES.items() if recipe} <= set("123456789")
 
 
 def test_a_record_that_is_missing_is_said_to_be(tmp_path):
@@ -178,6 +196,25 @@ def test_each_kind_of_shards_has_a_line_of_its_own():
     assert page.count("measured on") == 2
 
 
+def test_the_table_of_ideas_is_that_of_their_lines():
+    page, lines = kernels_and_subspaces.PAGE.read_text("utf-8"), kernels_and_subspaces.read(kernels_and_subspaces.LINES)
+    assert page == kernels_and_subspaces.put_into_page(page, lines), "run: kernels_and_subspaces.py show FILE"
+
+
+def test_slopes_of_sums_and_of_distances_without_subspaces_are_those_of_differences():
+    kernel = kernels_and_subspaces.KernelSum((Gaussian(sigma=0.7), Cauchy(sigma=2.0)))
+    t, h = np.array([0.3, 1.7]), 1e-6
+    np.testing.assert_allclose(kernel.slope(t), (kernel.value(t + h) - kernel.value(t - h)) / (2 * h), rtol=1e-6)
+    rng = np.random.default_rng(0)
+    P, Y = rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
+    U = np.stack([np.linalg.qr(rng.normal(size=(5, 2)))[0] for _ in Y])
+    found = kernels_and_subspaces.subspace_distances(P, Y, U, 0.5)[0]
+    for i, j in np.ndindex(found.shape):
+        e = P[i] - Y[j]
+        inside = U[j] @ (U[j].T @ e)
+        np.testing.assert_allclose(found[i, j], e @ e - 0.5 * (inside @ inside), rtol=1e-12)
+
+
 # The blind column
 
 
@@ -284,3 +321,56 @@ def test_a_file_without_its_arrays_or_with_a_split_is_read_so(tmp_path):
     parts = {"trainval": np.arange(0, 96), "test_seen": np.arange(96, 96), "test_unseen": np.arange(96, 144)}
     np.savez(tmp_path / "official.npz", **kept, **parts)
     assert list(blind_column.make_dataset(tmp_path / "official.npz", 0).unseen_classes) == sorted(kept["names"][12:])
+
+
+# Adapters
+
+
+def test_a_draw_of_adapters_nests_its_examples_and_has_wrong_descriptions(tmp_path):
+    rng = np.random.default_rng(0)
+    names, y = np.array([f"class {k:02}" for k in range(24)]), np.repeat(np.arange(24), 7)
+    S = rng.normal(size=(24, 3)).astype(np.float32)
+    np.savez(tmp_path / "toy.npz", X=rng.normal(size=(168, 4)), y=y, names=names, S=S, shared=False)
+    draw = adapters.Draw(tmp_path / "toy.npz", 1)
+    assert len(draw.unseen) == 6
+    assert not set(draw.labels) & set(draw.unseen)
+    found = draw.examples()
+    assert list(found) == [1, 2, 4]  # 8 would leave fewer than two rows of a class
+    assert set(found[1]) < set(found[2]) < set(found[4])
+    wrong = draw.table.loc[[f"{one}{adapters.WRONG}" for one in draw.unseen]].to_numpy()
+    right = draw.table.loc[draw.unseen].to_numpy()
+    assert not (wrong == right).all(axis=1).any()  # each has another's
+    assert sorted(map(tuple, wrong)) == sorted(map(tuple, right))
+
+
+def test_regret_is_the_distance_to_the_best_of_a_cell():
+    def line(problem, method, accuracy):
+        cell = {"part": "examples", "problem": problem, "k": 1, "method": method, "variant": "chosen"}
+        return {**cell, "accuracy": accuracy, "seeds": [0, 1]}
+
+    lines = [line("a", "gda", [60.0, 70.0]), line("a", "class-means", [61.0, 73.0])]
+    lines += [line("b", "gda", [50.0, 50.0]), line("b", "class-means", [49.0, 48.0])]
+    cells = adapters.Cells({"accuracies": lines}, "examples", ("problem", "k"))
+    regrets = cells.regrets()
+    assert regrets["class-means", "chosen"].tolist() == [0.0, 1.5]
+    assert regrets["gda", "chosen"].tolist() == [2.0, 0.0]
+    assert cells.difference(("class-means", "chosen"), ("gda", "chosen")).startswith("+0.2 (")  # mean of 2 and −1.5
+    text = adapters.put_into_page("x <!-- begin a -->old<!-- end a --> y", {"a": ["new"]})
+    assert text == "x <!-- begin a -->\n\nnew\n\n<!-- end a --> y"
+
+
+def test_the_page_of_adapters_is_made_of_its_record():
+    """Of the parts without intervals, which take long to draw."""
+    page = adapters.PAGE.read_text("utf-8")
+    record = json.loads(adapters.RECORD.read_text("utf-8"))
+    cells = adapters.Cells(record, "examples", ("problem", "k"))
+    parts = {
+        "problems": adapters.problem_table(cells),
+        "control": adapters.control_table(record),
+        "times": adapters.times_table(record),
+    }
+    assert page == adapters.put_into_page(page, parts), "run: python benchmarks/adapters.py show RESULTS"
+    means = cells.regrets().mean()
+    for name in cells.rivals():
+        assert f"| {adapters.named(name)} | " in page
+        assert f" | {means[name]:.2f} (" in page

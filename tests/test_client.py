@@ -12,8 +12,7 @@ pytest.importorskip("httpx", reason="the extra client is not installed")
 import httpx
 
 import services
-from zskl import ClassMeansClassifier, Client
-from zskl.client import ServiceError
+from zskl import ClassMeansClassifier, Client, ServiceError
 from zskl.serve import app
 from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits

@@ -234,7 +234,11 @@ def test_links_out_of_the_folder_lead_to_the_site():
 # Examples in docstrings are executed, and the check that `make lint` runs finds a planted fault.
 
 EXAMPLES = docstrings.examples()
-NEEDS = {"zskl.export.to_onnx": "onnx", "zskl.export.to_index": "usearch"}  # examples that need a package of an extra
+NEEDS = {  # examples that need a package of an extra
+    "zskl.export.to_onnx": "onnx",
+    "zskl.export.to_index": "usearch",
+    "zskl.Client": "httpx",
+}
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -46,6 +46,8 @@ def test_what_a_file_says_of_itself(toy, tmp_path):
         "signature_scaling": "center-l2",
         "calibration": 0.25,
         "temperatures": {"seen": 0.1, "unseen": 0.2, "mixed": 0.3},
+        "decisions": None,
+        "hierarchy": None,
     }
     file = onnx.load(tmp_path / "model.onnx")
     assert (file.ir_version, file.opset_import[0].version, file.producer_name) == (8, 17, "zskl")

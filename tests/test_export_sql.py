@@ -7,6 +7,7 @@ import pytest
 from command import zskl
 from toy import make_toy
 from zskl import ClassMeansClassifier, Scorer, SignatureWarning, engines, export
+from zskl.decisions import Curve, Decisions
 
 TOY = make_toy()
 ROWS = np.concatenate([TOY.X, TOY.X_new]).astype(np.float32)
@@ -42,12 +43,22 @@ def test_the_answers_are_those_of_the_model(connection, tmp_path, repeat):
     """`repeat`: some classes have a second description."""
     table = pd.concat([TOY.table, *[0.8 * TOY.table.loc[["emu", "cat"]] + 0.2] * repeat])
     model = fitted(table.rename({"emu": "e'mu"}), mixed_seen=0.2, mixed_unseen=0.4)
-    found, likely = answers(connection, Scorer(model, reject=0.5), tmp_path), model.predict_proba(ROWS).max(axis=1)
+    found = answers(connection, Scorer(model, min_probability=0.5), tmp_path)
+    likely = model.predict_proba(ROWS).max(axis=1)
     assert found["id"].tolist() == list(range(len(ROWS)))
     assert found["class"].tolist() == model.predict(ROWS).tolist()
     np.testing.assert_allclose(found["score"], Scorer(model)(ROWS)["score"], atol=1e-6, rtol=0)
     np.testing.assert_allclose(found["probability"], likely, atol=1e-5, rtol=0)
     assert found["unknown"].tolist() == (likely < 0.5).tolist()
+
+
+def test_reject_is_in_the_sql(connection, tmp_path):
+    model = fitted(mixed_seen=0.2)
+    curve = Curve((0.05, 0.2), (0.2, 0.5), (0.1, 0.4), 4.0)
+    model.decisions_ = Decisions({}, {"mixed": curve}, 0.5, {})
+    found = answers(connection, Scorer(model, reject=0.2), tmp_path)
+    assert found["unknown"].tolist() == (model.predict(ROWS, reject=0.2) == "unknown").tolist()
+    assert 0 < found["unknown"].sum() < len(ROWS)
 
 
 def test_numbers_are_classes_and_equal_scores_go_to_the_first(connection, tmp_path):

@@ -14,6 +14,7 @@ import zskl
 from tolerances import SUMS, assert_close
 from toy import make_toy
 from zskl import ClassMeansClassifier, Scorer
+from zskl.decisions import Curve, Decisions
 from zskl.estimators import _class_means_scores, model_file
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra parquet)")
@@ -162,10 +163,10 @@ def test_a_file_without_class_vectors_is_completed(models, tmp_path, monkeypatch
     assert Scorer(tmp_path / "model.zskl")(ROWS)["class"].tolist() == model.predict(ROWS).tolist()
 
 
-def test_reject_says_unknown_as_the_model_does(models):
+def test_min_probability_says_unknown_as_the_model_does(models):
     model, path = models("plain")
-    found = Scorer(path, reject=0.6)(ROWS)
-    assert found["unknown"].tolist() == (model.predict(ROWS, reject=0.6) == "unknown").tolist()
+    found = Scorer(path, min_probability=0.6)(ROWS)
+    assert found["unknown"].tolist() == (model.predict(ROWS, min_probability=0.6) == "unknown").tolist()
     assert 0 < found["unknown"].sum() < len(ROWS)
     bare = copy.copy(model)
     bare.temperatures_ = None
@@ -173,9 +174,24 @@ def test_reject_says_unknown_as_the_model_does(models):
     assert np.isnan(found["probability"]).all()
     assert not found["unknown"].any()
     with pytest.raises(ValueError, match="no probabilities: calibrate it"):
-        Scorer(bare, reject=0.5)
+        Scorer(bare, min_probability=0.5)
     with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
-        Scorer(path, reject=2)
+        Scorer(path, min_probability=2)
+
+
+def test_reject_is_the_share_of_known_rows_as_in_the_model(tmp_path):
+    model = fitted()
+    curve = Curve((0.05, 0.2, 0.5), (0.1, 0.4, 0.6), (0.05, 0.3, 0.5), 4.0)
+    model.decisions_ = Decisions({}, {"mixed": curve, "seen": curve}, 0.5, {})
+    model.save(tmp_path / "model.zskl")
+    Scorer(tmp_path / "model.zskl").save(tmp_path / "small.zskl")
+    for share, some in ((0.05, None), (0.3, None), (0.45, ["ant", "cat"]), (0.01, None)):
+        expected = model.predict(ROWS, candidates=some, reject=share) == "unknown"
+        scorer = Scorer(tmp_path / "small.zskl", reject=share, candidates=some)
+        assert scorer(ROWS)["unknown"].tolist() == expected.tolist()
+        assert share in (0.01, 0.05) or 0 < expected.sum() < len(ROWS)
+    with pytest.raises(ValueError, match="expected a calibrated model; calibrate it, and save it again"):
+        Scorer(fitted(), reject=0.05)
 
 
 def vectors(X, kind=pa.float32):
@@ -192,9 +208,6 @@ def batches():
     return {
         "list": ROWS.tolist(),
         "NumPy": X,
-        "mapping": {"id": np.arange(len(X)), "vector": X},
-        "mapping of columns": dict(columns),
-        "mapping of objects": {"id": np.arange(len(X)), "vector": np.array([*X, None], dtype=object)[:-1]},
         "table": fixed,
         "record batch": fixed.to_batches()[0],
         "slices": pa.concat_tables([fixed.slice(0, 7), fixed.slice(7)]),
@@ -220,9 +233,9 @@ def test_every_kind_of_batch_gets_the_same_answers(models, kind):
     assert read("class") == model.predict(ROWS.astype(np.float32)).tolist()
     assert not any(read("unknown"))
     assert np.allclose(read("probability"), model.predict_proba(ROWS).max(axis=1), atol=1e-6, rtol=0)
-    if "id" in (batch if isinstance(batch, dict) else getattr(batch, "column_names", [])):
+    if "id" in getattr(batch, "column_names", []):
         assert read("id") == list(range(len(ROWS)))
-        assert "vector" not in (found if isinstance(found, dict) else found.column_names)
+        assert "vector" not in found.column_names
     if kind == "record batch":
         assert isinstance(found, pa.RecordBatch)
     mapped = scorer.vectors(batch)
@@ -256,6 +269,7 @@ def test_more_rows_than_a_block_and_labels_of_integers(monkeypatch):
         (lambda: ROWS[0], "expected .rows, 6."),
         (lambda: np.where(np.arange(276).reshape(46, 6) == 20, np.nan, ROWS), "row 3, column 2 of the batch is nan"),
         (lambda: "rows.csv", "the batch is a str: expected Arrow data"),
+        (lambda: {"vector": ROWS}, "in Ray Data say batch_format="),
         (lambda: pa.table({"a": [1.0], "b": [2.0]}), "columns 'a', 'b': expected one of vectors, or 6 of numbers"),
         (lambda: pa.table({"a": vectors(ROWS), "b": vectors(ROWS)}), "name them by features="),
         (lambda: pa.table({"a": vectors(ROWS[:, :4])}), "a vector of 4 numbers: expected vectors of 6 numbers"),

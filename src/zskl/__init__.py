@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         adapters,
         baselines,
         datasets,
+        decisions,
         engines,
         export,
         kernels,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     )
     from zskl._display import ProgressBar
     from zskl.batch.fit import fit_shards
-    from zskl.client import Client
+    from zskl.client import Client, ServiceError
     from zskl.datasets import Dataset
     from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
     from zskl.estimators.base import ZeroShotClassifier
@@ -58,6 +59,7 @@ else:
         "Record": "experiments.record",
         "Result": "protocols",
         "Scorer": "scorer",
+        "ServiceError": "client",
         "SignatureWarning": "signatures.table",
         "TextClassifier": "texts",
         "UncalibratedWarning": "estimators.base",
@@ -123,6 +125,7 @@ __all__ = [
     "Record",
     "Result",
     "Scorer",
+    "ServiceError",
     "SignatureWarning",
     "TextClassifier",
     "UncalibratedWarning",
@@ -136,6 +139,7 @@ __all__ = [
     "collect",
     "compare",
     "datasets",
+    "decisions",
     "engines",
     "export",
     "fit_shards",

@@ -122,7 +122,7 @@ def move_to_device(array: Array, device: str | None) -> Array:
     if not is_torch(array):  # no rows in reverse count as contiguous, and PyTorch refuses their strides
         whole = to_numpy(array) if len(array) else np.zeros(array.shape, array.dtype)
         array = torch.from_numpy(np.require(whole, requirements=["C", "W"]))
-    moved: Array = array.to(device)  # type: ignore[attr-defined]
+    moved: Array = array.to(device)
     return moved
 
 

@@ -49,7 +49,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose rows are encoded first. Subclasses write the methods of the next section."""
 
     kind: ClassVar[str]  # what a model file calls its rows
+    kept_parameters: ClassVar[tuple[str, ...]]  # what the constructor gets of the record in a file
     shared: ClassVar[bool]  # whether rows and descriptions come from one encoder, so that they can be compared
+    encoder: Any
+    template: Any
     calibrate: bool | str
     keep_examples: int
     kept_names_: list[str]
@@ -62,6 +65,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     candidates_ = _delegate("candidates_", "The same as `classes_`.")
     calibration_ = _delegate("calibration_", "What is subtracted from the scores of seen classes.")
     temperatures_ = _delegate("temperatures_", "What turns scores into probabilities; None before calibration.")
+    decisions_ = _delegate("decisions_", "Thresholds of sets and of `reject` and `risk`; None before calibration.")
     prior_ = _delegate("prior_", "What is expected of a class before training.")
     adaptation_ = _delegate("adaptation_", "What unlabelled rows have changed.")
 
@@ -94,7 +98,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _record(self) -> dict[str, Any]:
-        """What a model file says about the encoder, as JSON."""
+        """What else a model file says about the encoder, as JSON."""
         raise NotImplementedError
 
     def _check_encoder(self) -> None:
@@ -219,7 +223,14 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None if descriptions is None else self._read_descriptions(descriptions)
 
     def predict(
-        self, X: Any, descriptions: Any = None, candidates: Labels | None = None, *, reject: float | None = None
+        self,
+        X: Any,
+        descriptions: Any = None,
+        candidates: Labels | None = None,
+        *,
+        reject: float | None = None,
+        risk: float | None = None,
+        min_probability: float | None = None,
     ) -> NumPyArray:
         """Name the best class of each row.
 
@@ -232,6 +243,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         candidates : list of class names, default=None
             Which of these classes to choose from; None takes all of them.
         reject : float, default=None
+            Answer "unknown" for rows of none of the classes; the share of other rows that you accept to be called so.
+        risk : float, default=None
+            Answer "unknown" where more than this share of such answers would be wrong.
+        min_probability : float, default=None
             Answer "unknown" for a row whose best probability is below this number.
 
         Returns
@@ -240,7 +255,32 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Class names.
         """
         encoded = self._read_rows(X)
-        return self.model_.predict(encoded, self._read_table(descriptions), candidates, reject=reject)
+        options = {"reject": reject, "risk": risk, "min_probability": min_probability}
+        return self.model_.predict(encoded, self._read_table(descriptions), candidates, **options)
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, descriptions: Any = None, candidates: Labels | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Name the classes among which the true one is, with a frequency that you ask for.
+
+        Parameters
+        ----------
+        X : list
+            Rows, as for `fit`.
+        coverage : float, default=0.9
+            How often the set holds the true class.
+        descriptions : mapping, Series, DataFrame or list, default=None
+            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
+        candidates : list of class names, default=None
+            Which of these classes to choose from; None takes all of them.
+
+        Returns
+        -------
+        list of tuple
+            For each row the names of classes, best first.
+        """
+        encoded = self._read_rows(X)
+        return self.model_.predict_set(encoded, coverage, self._read_table(descriptions), candidates)
 
     def predict_proba(self, X: Any, descriptions: Any = None, candidates: Labels | None = None) -> NumPyArray:
         """Give the probability of each class for each row.
@@ -342,8 +382,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new = copy.copy(self)
         new.model_ = self.model_.add_examples(encoded, labels, table, wrong=wrong, new_classes=new_classes)
         new.fit_ = f"{self.fit_}; taught {len(rows)} {self.kind}"
-        right = ~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows))
-        chosen = np.flatnonzero(right)
+        chosen = np.flatnonzero(~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows)))
         new._keep_examples([rows[place] for place in chosen], labels[chosen], encoded[chosen])
         return new
 
@@ -479,6 +518,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: ZeroShotClassifier = copy.copy(self.model_)
         model.encoder_ = {
             **self._record(),
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "kind": self.kind,
             "calibrate": self.calibrate,
             "keep_examples": self.keep_examples,
@@ -493,7 +534,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _from_model(cls, model: ZeroShotClassifier) -> Self:
         """The classifier that `_to_model` took apart."""
         record = dict(model.encoder_ or {})
-        made = cls(**cls._parameters(record))
+        made = cls(**{name: record[name] for name in cls.kept_parameters})
         model._calibration_advice = cls._advise_calibration()
         made.model_, made.fit_ = model, str(record["fit"])
         made.kept_names_, made.kept_classes_ = list(record["examples"]), list(record["example_classes"])
@@ -501,11 +542,6 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(made.kept_names_) != len(made.kept_rows_) or len(made.kept_names_) != len(made.kept_classes_):
             raise ValueError("the examples that it keeps are not whole")
         return made
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What the constructor gets, of the record in a file."""
-        raise NotImplementedError
 
 
 def check_sequence(X: Any, what: str, example: str) -> list[Any]:

@@ -129,8 +129,8 @@ class Client:
         found = answer.json() if is_json else answer.text or None
         if answer.is_success:
             return found
-        sentence = found["error"] if is_json and "error" in found else str(found)
-        raise ServiceError(answer.status_code, sentence, answer.headers.get("x-request-id", ""))
+        sentence = found.get("error", found) if isinstance(found, dict) else found
+        raise ServiceError(answer.status_code, str(sentence), answer.headers.get("x-request-id", ""))
 
     def classes(self) -> dict[str, str]:
         """All classes.

@@ -119,7 +119,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         Ready for JSON. Among others, `labels` are the classes of the columns of scores for the model's own table.
         `seen` are the classes that the model was trained on. `calibration` is the constant to subtract from the
         scores of seen classes if both kinds compete. `temperatures` are what you divide scores by before a softmax, for
-        "seen", "unseen" or "mixed" candidates, or None.
+        "seen", "unseen" or "mixed" candidates, or None. `decisions` are the thresholds of sets, of rows of no class and
+        of answers of a given risk, or None; `hierarchy` are parents of classes.
 
     Examples
     --------
@@ -144,6 +145,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
         "signature_scaling": model.signature_scaling_.name,
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
+        "decisions": None if model.decisions_ is None else model.decisions_._to_json(),
+        "hierarchy": None if model.hierarchy_ is None else model.hierarchy_._to_json(),
     }
 
 
@@ -245,10 +248,11 @@ WITH scores AS (
   SELECT id, max(score) AS score, min_by(place, (-score, place)) AS place, list(score) AS scores
   FROM scores GROUP BY id
 ), named AS (
-  SELECT id, class, score, 1 / list_sum(list_transform(scores, lambda s: exp((s - score) / temperature))) AS probability
+  SELECT id, class, score, scores,
+    1 / list_sum(list_transform(scores, lambda s: exp((s - score) / temperature))) AS probability
   FROM best JOIN (SELECT DISTINCT place, class, temperature FROM zskl_classes) USING (place)
 )
-SELECT id, class, score, probability, coalesce(probability < {reject}, false) AS unknown FROM named;
+SELECT id, class, score, probability, coalesce({unknown}, false) AS unknown FROM named;
 """
 
 
@@ -280,7 +284,7 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
     labels, vectors = scorer.class_vectors()
     names = labels.tolist()
     places = {label: place for place, label in enumerate(scorer.classes_.tolist())}
-    sharpness = scorer.temperatures_
+    sharpness: Any = scorer.temperatures_
 
     def literal(value: Any) -> str:
         return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
@@ -290,12 +294,17 @@ def to_sql(model: Scorer | ClassMeansClassifier | str | os.PathLike[str], path: 
         f"[{','.join(map('%.9g'.__mod__, vector))}])"
         for name, vector in zip(names, vectors.tolist(), strict=True)
     ]
+    asked = [] if scorer.min_probability is None else [f"probability < {float(scorer.min_probability)!r}"]
+    decider: Any = scorer.decider_
+    if decider is not None and np.isfinite(decider.least):
+        lead = f" + {decider.decisions.lead!r} * (score - list_sort(scores, 'DESC')[2])" * (len(places) > 1)
+        asked.append(f"score{lead} < {float(decider.least)!r}")
     text = SQL.format(
         version=__version__,
         columns=vectors.shape[1],
         kind="BIGINT" if isinstance(names[0], int) else "VARCHAR",
         classes=",\n".join(lines),
-        reject="NULL" if scorer.reject is None else repr(float(scorer.reject)),
+        unknown=" OR ".join(asked) or "NULL",
     )
     files.write_atomically(path, text.encode())
 

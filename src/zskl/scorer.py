@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from zskl._arrays import NumPyArray
 from zskl._validation import list_values
+from zskl.decisions import Decider, Decisions
 from zskl.estimators import model_file
 from zskl.estimators._blocks import Blocks
 from zskl.scaling import float_type, to_float_type
@@ -31,7 +33,7 @@ KIND = "scorer"  # what a scorer's own file calls it
 BLOCK_BYTES = 8 << 20  # of features and scores at once: what stays near the processor
 HEADER = (
     *("classes", "seen_classes", "signature_labels", "feature_names", "n_features", "calibration", "temperatures"),
-    *("scaling", "scaling_blocks", "scaling_reasons"),
+    *("scaling", "scaling_blocks", "scaling_reasons", "decisions"),
 )
 ARRAYS = ("feature_scaling_", "learned.center_", "learned.whitening_", model_file.VECTORS)
 ANSWERS = ("class", "score", "probability", "unknown")
@@ -47,7 +49,6 @@ class Scorer:
     - an Arrow record batch or table, or a data frame that gives itself as Arrow (pandas, polars): a table comes back
       that has the four answers in place of the features, and all other columns as they were;
     - an Arrow array of vectors: an array of structs;
-    - a mapping of columns, as Ray has it: a mapping;
     - a NumPy array or lists (n, d): a mapping of the four answers.
 
     Parameters
@@ -64,6 +65,8 @@ class Scorer:
     candidates : list of class names, default=None
         Which of these classes to choose from; None takes all of them.
     reject : float, default=None
+        Say `unknown` as `predict` does: this is the share of rows of known classes that you accept to be called so.
+    min_probability : float, default=None
         Say `unknown` of a row whose best probability is below this number, as `predict` does.
 
     Attributes
@@ -96,6 +99,7 @@ class Scorer:
         signatures: Any = None,
         candidates: Sequence[Any] | None = None,
         reject: float | None = None,
+        min_probability: float | None = None,
     ) -> None:
         header, arrays = _read_parts(model, signatures)
         self._header = {name: header[name] for name in HEADER if name in header}
@@ -125,11 +129,18 @@ class Scorer:
         mixed = self._seen.any() and not self._seen.all()
         self._constant = float(header["calibration"]) if mixed else 0.0
         self.temperatures_ = _choose_temperatures(header["temperatures"], self._seen)
-        if reject is not None and self.temperatures_ is None:
-            raise ValueError("reject was given, and this model has no probabilities: calibrate it, and save it again")
-        if reject is not None and not 0 <= reject <= 1:
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-        self.reject = reject
+        if min_probability is not None and self.temperatures_ is None:
+            advice = "calibrate it, and save it again"
+            raise ValueError(f"min_probability was given, and this model has no probabilities: {advice}")
+        if min_probability is not None and not 0 <= min_probability <= 1:
+            raise ValueError(f"min_probability is {min_probability!r}: expected a probability between 0 and 1")
+        self.min_probability = min_probability
+        stored, self.decider_ = header.get("decisions"), None
+        if reject is not None:
+            decisions = None if stored is None else Decisions._from_json(stored)
+            model = SimpleNamespace(decisions_=decisions, temperatures_=header["temperatures"], hierarchy_=None)
+            model._calibration_advice = "calibrate it, and save it again"
+            self.decider_ = Decider(model, self.classes_, self._seen, reject=reject)
         self._prepared: dict[Any, tuple[NumPyArray, ...]] = {}
 
     def __repr__(self) -> str:
@@ -143,7 +154,7 @@ class Scorer:
 
         Parameters
         ----------
-        batch : Arrow data, data frame, mapping or array
+        batch : Arrow data, data frame or array
             The rows; see above.
 
         Returns
@@ -159,7 +170,7 @@ class Scorer:
 
         Parameters
         ----------
-        batch : Arrow data, data frame, mapping or array
+        batch : Arrow data, data frame or array
             The rows, as for a call.
 
         Returns
@@ -230,7 +241,7 @@ class Scorer:
     def _answer(self, X: NumPyArray) -> Found:
         """The answers, classes as their numbers."""
         codes, value = np.empty(len(X), np.intp), np.empty((2, len(X)), float_type(X))
-        value[1] = np.nan
+        value[1], unknown = np.nan, np.zeros(len(X), bool)
         for rows in self._split(X, 2 * X.shape[1] + len(self._order)):
             hat = self._directions(X[rows], rows.start)
             vectors = self._prepare(hat.dtype)[2]
@@ -241,17 +252,16 @@ class Scorer:
                 scores -= (self._constant * self._seen).astype(scores.dtype)
             best = codes[rows] = scores.argmax(axis=1)
             top = value[0, rows] = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+            if self.decider_ is not None:
+                unknown[rows] = self.decider_.unknown(scores)
             if self.temperatures_ is not None:
                 # In place, as there may be many classes; in the order of `predict_proba`, which gives equal bits.
                 scores /= (T := self.temperatures_.astype(scores.dtype)[best])[:, None]
                 scores -= (top / T)[:, None]
                 value[1, rows] = 1 / np.exp(scores, out=scores).sum(axis=1)
-        unknown = value[1] < self.reject if self.reject is not None else np.zeros(len(X), bool)
+        if self.min_probability is not None:
+            unknown |= value[1] < self.min_probability
         return dict(zip(ANSWERS, (codes, *value, unknown), strict=True))
-
-    def _name(self, found: Found) -> Found:
-        codes = found.get(ANSWERS[0])
-        return found if codes is None else {**found, ANSWERS[0]: self.classes_[codes]}
 
     def _map_rows(self, X: NumPyArray) -> NumPyArray:
         found = np.ones((len(X), self.n_features + 1), np.float32)
@@ -270,19 +280,14 @@ class Scorer:
 
     def _map(self, batch: Any, function: Callable[[NumPyArray], Found]) -> Any:
         if _is_array(batch):
-            return self._name(function(self._check(np.asarray(batch))))
-        if isinstance(batch, Mapping):
-            chosen = self._choose({name: np.ndim(column) > 1 or _is_nested(column) for name, column in batch.items()})
-            columns = [np.asarray(batch[name]) for name in chosen]
-            vectors = len(chosen) == 1 and (columns[0].ndim > 1 or _is_nested(columns[0]))
-            X = np.stack(list(columns[0])) if vectors and len(columns[0]) else np.column_stack(columns)
-            kept = {name: batch[name] for name in batch if name not in chosen}
-            return {**kept, **self._name(function(self._check(X)))}
+            found = function(self._check(np.asarray(batch)))
+            return {name: self.classes_[one] if name == ANSWERS[0] else one for name, one in found.items()}
         import pyarrow as pa
 
         if not hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
             raise ValueError(
-                f"the batch is a {type(batch).__name__}: expected Arrow data, a data frame, a mapping or an array"
+                f"the batch is a {type(batch).__name__}: expected Arrow data, a data frame or an array; in Ray Data "
+                "say batch_format='pyarrow'"
             )
         if isinstance(batch, pa.Array | pa.ChunkedArray):
             return self._as_batch(pa, function(self._read_arrow(pa, [batch]))).to_struct_array()
@@ -379,10 +384,6 @@ def _choose_temperatures(stored: Mapping[str, float] | None, seen: NumPyArray) -
 
 def _is_array(batch: Any) -> bool:
     return isinstance(batch, np.ndarray | list | tuple)
-
-
-def _is_nested(column: Any) -> bool:
-    return bool(getattr(column, "dtype", None) == np.dtype(object) and len(column) and np.ndim(column[0]))
 
 
 def _is_list(pa: Any, kind: Any) -> bool:

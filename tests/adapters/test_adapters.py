@@ -384,6 +384,9 @@ def test_teaching_leaves_the_model_as_it_was_and_refuses_bad_input(name, data, c
     after = taught(model, data)
     np.testing.assert_array_equal(model.compatibility(data.X), before)
     assert not np.array_equal(after.compatibility(data.X), before)
+    np.testing.assert_array_equal(after.remove_examples().compatibility(data.X), before)
+    again = after.add_examples(data.X[:1], ["yeti"]).remove_examples(data.X[:1], ["yeti"])
+    assert again.classes_.tolist() == after.classes_.tolist()
     label = data.unseen_classes[0]
     with pytest.raises(ValueError, match="one label for each row"):
         model.add_examples(data.X[:3], [label])

@@ -5,6 +5,7 @@ import json
 import os
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -119,7 +120,7 @@ def test_model_without_feature_names_takes_exactly_its_columns(here):
 
 
 def test_tuned_model_predicts_probabilities_and_unknown(tmp_path, monkeypatch):
-    """fit --tune, then predict --probabilities and --reject, as a practitioner would."""
+    """fit --tune, then predict --probabilities and --min-probability, as a practitioner would."""
     monkeypatch.chdir(tmp_path)
     data = datasets.load("digits")
     np.save("rows.npy", data.X[:40])
@@ -141,7 +142,7 @@ def test_tuned_model_predicts_probabilities_and_unknown(tmp_path, monkeypatch):
     np.testing.assert_allclose([float(a[2]) for a in answers], expected.max(axis=1), rtol=1e-4)
     assert [a[1] for a in answers] == [line.split(",")[1] for line in plain[1:]]
     middle = float(np.median(expected.max(axis=1)))
-    rejected = [line.split(",") for line in invoke(*command, "--reject", middle)[1].splitlines()[1:]]
+    rejected = [line.split(",") for line in invoke(*command, "--min-probability", middle)[1].splitlines()[1:]]
     unknown = [a[1] == "unknown" for a in rejected]
     np.testing.assert_array_equal(unknown, expected.max(axis=1) < middle)
     assert [a[2] for a in rejected] == [line.split(",")[2] for line in plain[1:]]  # scores stay scores
@@ -156,7 +157,7 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
     model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
     plain = list(predict.Predictor(model, top=5).lines("rows.npy"))
-    rejecting = list(predict.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
+    rejecting = list(predict.Predictor(model, top=5, min_probability=0.0).lines("rows.npy"))
     likely = list(predict.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
     assert rejecting == plain
     assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
@@ -168,13 +169,13 @@ def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     np.save("rows.npy", datasets.load("digits").X[:5])
     invoke("fit", "digits", "-o", "plain.zskl", "--no-tune")
-    for option in (("--probabilities",), ("--reject", "0.5")):
+    for option in (("--probabilities",), ("--reject", "0.05"), ("--coverage", "0.9"), ("--risk", "0.1")):
         with pytest.raises(ValueError, match="zskl fit --calibrate"):
             invoke("predict", "plain.zskl", "rows.npy", *option)
     invoke("fit", "digits", "-o", "calibrated.zskl", "--no-tune", "--calibrate")
     assert zskl.load("calibrated.zskl").temperatures_ is not None
     with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
-        invoke("predict", "calibrated.zskl", "rows.npy", "--reject", 1.5)
+        invoke("predict", "calibrated.zskl", "rows.npy", "--min-probability", 1.5)
 
 
 def test_output_that_is_also_an_input_is_refused(tmp_path):
@@ -393,3 +394,44 @@ def test_what_export_refuses(toy, tmp_path):
         assert "Traceback" not in done.stderr
     assert saved.read_bytes() == before
     assert not file.exists()
+
+
+def test_parents_sets_and_rows_of_none_from_files(tmp_path, monkeypatch):
+    """data make --parents, fit, predict --coverage --reject --risk, run --none-of-these."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
+    data = datasets.make_synthetic(15, 5, 16, 10, 7, noise=0.8)
+    table = data.signatures.rename_axis("class").reset_index()
+    table["genus"] = [f"genus {k // 3}" for k in range(20)]
+    table["family"] = [f"family {k // 6}" if k else "" for k in range(20)]
+    table.to_csv("classes.csv", index=False)
+    pd.DataFrame(data.X).add_prefix("x").assign(species=data.y).to_csv("rows.csv", index=False)
+    made = ("data", "make", "made", "--features", "rows.csv", "--labels", "species", "--signatures", "classes.csv")
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        invoke(*made[:2], "other", *made[3:], "--parents", "genus", "--parents", "family", "--parents", "colour")
+    invoke(*made, "--parents", "genus", "--parents", "family")
+    loaded = datasets.load("made")
+    assert list(loaded.attribute_names) == list(data.attribute_names)
+    invoke("fit", "made", "-o", "m.zskl", "--no-tune", "--calibrate")
+    model = zskl.load("m.zskl")
+    assert model.hierarchy_.levels == ("genus", "family")
+    assert model.hierarchy_.parents[str(data.class_names[0])] == ("genus 0", None)
+    np.save("new.npy", loaded.X[:30])
+    rows = pd.DataFrame(loaded.X[:30], columns=loaded.feature_names)
+    asked = ("--coverage", "0.8", "--reject", "0.1", "--risk", "0.3", "--top", "1")
+    lines = invoke("predict", "m.zskl", "new.npy", *asked)[1].splitlines()
+    assert lines[0] == "row,class,score,set"
+    cells = [line.split(",") for line in lines[1:]]
+    assert [tuple(one[3].split(" | ")) for one in cells] == model.predict_set(rows, 0.8)
+    assert [one[1] for one in cells] == model.predict(rows, reject=0.1, risk=0.3).tolist()
+    np.save("none.npy", 5 * np.random.default_rng(0).normal(size=(40, 10)).astype(np.float32))
+    _, out = invoke("run", "made", "--method", "class-means", "--none-of-these", "none.npy", "--json", "r.jsonl")
+    said = " ".join(out.split())
+    assert "rows that are none of these are told from others with AUROC" in said
+    assert "right by level: class" in said
+    decided = json.loads(Path("r.jsonl").read_text("utf-8"))["decided"]
+    assert set(decided["levels"]) == {"class", "genus", "family", "unknown", "all"}
+    assert 0 <= decided["auroc"] <= 1
+    assert set(decided["coverage"]) == {"seen", "unseen"}
+    with pytest.raises(FileNotFoundError, match="--none-of-these"):
+        invoke("run", "made", "--none-of-these", "nowhere.npy")

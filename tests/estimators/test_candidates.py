@@ -394,7 +394,7 @@ def test_bad_arguments_of_label_next_are_refused(toy, arguments, words):
 CALLS = {
     "compatibility": lambda model, X: model.compatibility(X),
     "predict": lambda model, X: model.predict(X),
-    "reject": lambda model, X: model.predict(X, reject=0.3),
+    "reject": lambda model, X: model.predict(X, min_probability=0.3),
     "predict_proba": lambda model, X: model.predict_proba(X),
     "top_k": lambda model, X: model.top_k(X, 3),
     "scores of top_k": lambda model, X: model.top_k(X, 3, return_scores=True)[1],

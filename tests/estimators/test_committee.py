@@ -148,7 +148,7 @@ def test_calibration_moves_seen_classes_and_doubtful_rows_are_rejected(toy):
     model = committee().fit(toy.X, toy.y, toy.table)
     model.calibration_, model.temperatures_ = 1e3, {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
     assert set(model.predict(toy.X)) <= {"emu", "bee"}
-    assert set(model.predict(toy.X, reject=1.0)) <= {"unknown", "emu", "bee"}
+    assert set(model.predict(toy.X, min_probability=1.0)) <= {"unknown", "emu", "bee"}
     np.testing.assert_allclose(model.predict_proba(toy.X).sum(axis=1), 1, rtol=SUMS.double)
 
 

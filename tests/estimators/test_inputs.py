@@ -1047,7 +1047,7 @@ def test_rejection_is_refused_where_a_class_is_called_unknown(toy):
     model = toy.model().fit(toy.X, y, table)
     model.temperatures_ = {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
     assert "unknown" in model.predict(toy.X)
-    assert "unknown" in model.predict(toy.X, candidates=["ant", "dog"], reject=1.0)
-    for ask in (lambda: model.predict(toy.X, reject=0.5), lambda: Predictor(model, reject=0.5)):
+    assert "unknown" in model.predict(toy.X, candidates=["ant", "dog"], min_probability=1.0)
+    for ask in (lambda: model.predict(toy.X, min_probability=0.5), lambda: Predictor(model, min_probability=0.5)):
         with pytest.raises(ValueError, match="a candidate class is called 'unknown', which is also the answer for"):
             ask()

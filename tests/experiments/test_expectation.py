@@ -150,3 +150,14 @@ def test_blocks_of_features_are_kept():
     whole = replace(halves, blocks={"both": d})
     found = [expect_accuracy(one, grid={"shrinkage": (0.5, 0.7)}, engine=None).zero_shot for one in (halves, whole)]
     assert found[0] != found[1]
+
+
+def test_a_whole_class_table_of_several_is_left_out_too():
+    data = datasets.make_synthetic(noise=1.0)
+    p = data.signatures.shape[1]
+    both = replace(data, signature_blocks={"look": p - 4, "sound": 4})
+    alone, found = (expect_accuracy(one, grid={"shrinkage": (0.5,)}, engine=None) for one in (data, both))
+    tables = {one.name: one for one in found.groups if one.name.startswith("all of")}
+    assert {name: one.attributes for name, one in tables.items()} == {"all of look": p - 4, "all of sound": 4}
+    assert tables["all of look"].loss.mean > max(0, tables["all of sound"].loss.mean)
+    assert not [one for one in alone.groups if one.name.startswith("all of")]

@@ -154,12 +154,12 @@ def test_rows_below_the_threshold_are_unknown(calibrated):
     best = calibrated.predict_proba(X, candidates=calibrated.candidates_).max(axis=1)
     plain = calibrated.predict(X)
     for threshold in (0.0, float(np.median(best)), 1.0):
-        answers = calibrated.predict(X, reject=threshold)
+        answers = calibrated.predict(X, min_probability=threshold)
         np.testing.assert_array_equal(answers == "unknown", best < threshold)
         np.testing.assert_array_equal(answers[best >= threshold], plain[best >= threshold])
     for wrong in (-0.1, 1.5, True, "half"):
         with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
-            calibrated.predict(X, reject=wrong)
+            calibrated.predict(X, min_probability=wrong)
 
 
 def test_uncalibrated_probabilities_come_with_a_warning():

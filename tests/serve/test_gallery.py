@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from pathlib import PureWindowsPath
 
 import numpy as np
@@ -17,37 +18,42 @@ from tolerances import SOLUTION, SUMS, assert_close, decided
 from zskl import datasets, metrics
 from zskl.datasets import Dataset, letters
 from zskl.serve import gallery
-from zskl.signatures.table import SignatureTable
 
 
 def slow_ranking(model, data, attributes, means):
-    """{row: score}: compatibility with the description, less half that of the best seen class which it rules out."""
+    """{row: score}: how well the classes fit that the row may be of, the description among them, which fits fully."""
     described = np.array([[attributes.get(name, mean) for name, mean in means.items()]])
-    found = model.compatibility(data.X, described, [99])[:, 0].astype(np.float64)
-    seen = [label for label in data.signatures.index if label in set(model.seen_classes_.tolist())]
-    rivals = [
-        label
-        for label in seen
-        if any(abs(data.signatures.loc[label, name] - value) > 0.5 for name, value in attributes.items())
+    own = model.compatibility(data.X, described, [99])[:, 0].astype(np.float64)
+    known = model.compatibility(data.X).astype(np.float64)
+    known -= model.calibration_ * np.isin(model.classes_, model.seen_classes_)
+    table, found = data.signatures.loc[model.classes_], {}
+    spread = table.max() - table.min()
+    fits = [
+        np.mean([1 - abs(values[k] - v) / spread[k] for k, v in attributes.items()]) for _, values in table.iterrows()
     ]
-    for row, scores in enumerate(model.compatibility(data.X, candidates=rivals) if rivals else ()):
-        found[row] -= max(scores) / 2
-    return dict(enumerate(found.tolist()))
+    temperature = gallery.UNCALIBRATED * np.mean([np.std(row) for row in known])
+    if model.temperatures_ is not None:
+        temperature = model.temperatures_["mixed"]
+    for row in range(len(data.X)):
+        good = [(fit / max(*fits, gallery.GOOD_FIT)) ** gallery.SHARPNESS for fit in fits]
+        likely = [math.exp((score - known[row].max()) / temperature) for score in (*known[row], own[row])]
+        found[row] = sum(each * fit for each, fit in zip(likely, (*good, 1.0), strict=True)) / sum(likely)
+    return found
 
 
 @pytest.mark.parametrize("part", [None, "test_unseen"])
-def test_rows_are_ranked_by_description_less_rivals(digits, part):
+def test_rows_are_ranked_by_the_fit_of_their_likely_classes(digits, part):
     model, data, client = digits
     means = {one["name"]: one["mean"] for one in client.get("/model").json()["attributes"]}
     complete = {"top": 1, "upper right": 1, "lower right": 1, "bottom": 0.5, "lower left": 0, "upper left": 0}
-    for attributes in (complete, {"top": 1}):  # "top" alone leaves few rivals
+    for attributes in (complete, {"top": 1}):
         answer = client.post("/rank", json={"attributes": attributes, "top": 30, "part": part}).json()
         assert answer["defaulted"] == [name for name in means if name not in attributes]
         scores = slow_ranking(model, data, attributes, means)
         wanted = range(len(data.X)) if part is None else data.parts[part].tolist()
         told = [row["score"] for row in answer["rows"]]
-        assert_close(told, sorted((scores[row] for row in wanted), reverse=True)[:30], SUMS.single)
-        assert_close(told, [scores[row["row"]] for row in answer["rows"]], SUMS.single)
+        assert_close(told, sorted((scores[row] for row in wanted), reverse=True)[:30], SOLUTION.single)
+        assert_close(told, [scores[row["row"]] for row in answer["rows"]], SOLUTION.single)
         assert len({row["row"] for row in answer["rows"]}) == 30
         for row in answer["rows"]:
             assert row["class"] == str(data.y[row["row"]])
@@ -55,26 +61,7 @@ def test_rows_are_ranked_by_description_less_rivals(digits, part):
             assert row["picture"]
 
 
-def test_class_is_a_rival_only_if_all_its_signatures_are():
-    table = SignatureTable(np.array(["a", "a", "b", "c"]), np.array([[0, 0], [1, 0], [0, 4], [0, 1.9]]), None)
-    classes, described = np.array(["a", "b", "c"]), np.array([1.0, 0.0])
-    given = np.array([True, True])
-    assert gallery.find_gallery_rivals(table, classes, described, given).tolist() == [False, True, True]
-    assert gallery.find_gallery_rivals(table, classes, described, np.array([False, True])).tolist() == [
-        False,
-        True,
-        False,
-    ]
-    far = gallery.find_gallery_rivals(table, classes, 100 * np.ones(2), given)
-    assert (
-        far.tolist() == gallery.find_gallery_rivals(table, classes, table.matrix.max(axis=0), given).tolist()
-    )  # nearest to it
-    known = np.array([[1.0, 4.0, 9.0]])
-    assert gallery.subtract_rivals(np.array([3.0]), known, np.zeros(3, bool)).tolist() == [3.0]
-    assert gallery.subtract_rivals(np.array([3.0]), known, np.array([True, True, False])).tolist() == [1.0]
-
-
-def test_huge_data_are_ranked_without_rivals(digits, monkeypatch):
+def test_huge_data_are_ranked_by_the_description_alone(digits, monkeypatch):
     model, data, _ = digits
     monkeypatch.setattr(gallery, "MAX_SCORES", 0)
     client = services.client(services.with_data(model, data))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import warnings
 from contextlib import suppress
 
 import httpx
@@ -243,7 +244,10 @@ def test_rate_is_limited_over_all_processes():
     rate = limits.RateLimit(200)
     reading, writing = os.pipe()
     for _ in range(2):
-        if os.fork() == 0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which earlier tests may have left
+            child = os.fork()
+        if child == 0:
             allowed = 0
             for _ in range(150):
                 with suppress(Refusal):

@@ -12,6 +12,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import services
 from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
+from zskl import ClassMeansClassifier, datasets, selection
 from zskl.serve import app, predictions
 from zskl.serve.errors import Refusal
 from zskl.serve.limits import QUICK_OPERATIONS, Limits
@@ -164,7 +165,7 @@ def test_batched_rows_get_the_answers_of_single_rows(case, scored):
 def test_only_rows_with_equal_options_are_batched(plain, scored):
     _, X, client = plain
     rows = [{"rows": [row]} for row in X[:3].tolist()]
-    options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"reject": 0.9}]
+    options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"min_probability": 0.9}]
     options.append({"features": True})
     bodies = [row | some for row in rows for some in options]
     answers = [answer.json() for answer in together(client.app, bodies)]
@@ -302,6 +303,7 @@ def test_fast_path_answers_as_the_route_does(plain, monkeypatch):
         {"content": b"1,2", "headers": {"content-type": "text/plain"}},
         {"content": b""},
     ]
+    requests = [{**one, "headers": {"x-request-id": "same", **one.get("headers", {})}} for one in requests]
     short = [client.post("/predict", **request) for request in requests]
     monkeypatch.setattr(app, "PREDICT_REQUEST", None)
     for one, request in zip(short, requests, strict=True):
@@ -357,17 +359,37 @@ def test_too_large_answers_are_refused(shown, plain):
     assert "--data" in refusal(asks(plain[2], rows=[[0.0] * 6], nearest=1), 409)
 
 
-def test_none_of_these_below_the_reject_threshold(shown):
+def test_sets_none_of_these_and_parents_are_those_of_the_model():
+    data = datasets.make_synthetic(16, 5, 20, 12, 8, noise=0.9)
+    X, y = data.samples("trainval")
+    parents = {name: f"group {k // 4}" for k, name in enumerate(data.class_names.tolist())}
+    model = ClassMeansClassifier().fit(X, y, data.signatures, hierarchy=parents)
+    selection.calibrate(model, X, y, data.signatures, few_shot=False)
+    client = services.client_of(model)
+    assert client.get("/model").json()["decides"]
+    rows = data.samples("test_unseen")[0][:40]
+    options = {"coverage": 0.8, "reject": 0.2, "risk": 0.3, "top": 1}
+    found = asks(client, rows=rows.tolist(), **options).json()["predictions"]
+    assert [tuple(one["set"]) for one in found] == model.predict_set(rows, 0.8)
+    assert [one["none_of_these"] for one in found] == (model.predict(rows, reject=0.2) == "unknown").tolist()
+    assert [one["node"] for one in found] == model.predict(rows, risk=0.3).tolist()
+    again = asks(client, rows=rows.tolist(), **options, calibration=0.9).json()["predictions"]
+    assert [one["set"] for one in again] == [one["set"] for one in found]  # whatever constant is tried out
+    model.decisions_ = None
+    assert "zskl fit --calibrate" in refusal(asks(services.client_of(model), rows=rows.tolist(), coverage=0.9), 422)
+
+
+def test_none_of_these_below_a_probability(shown):
     model, data, client = shown
     best = model.predict_proba(data.X, candidates=model.candidates_).max(axis=1)
     limit = float(np.median(best)) + 1e-9
-    found = asks(client, data_rows=list(range(12)), reject=limit).json()["predictions"]
+    found = asks(client, data_rows=list(range(12)), min_probability=limit).json()["predictions"]
     assert [one["none_of_these"] for one in found] == (best < limit).tolist()
     assert 0 < sum(one["none_of_these"] for one in found) < 12
     scores = model.top_k(data.X, 5, return_scores=True)[1]
     assert_close([one["average"] for one in found], scores.mean(axis=1), SUMS.single)
     plain = services.client_of(services.kernel().fit(data.X[:6], data.y[:6], data.signatures))
-    assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), reject=0.5), 422)
+    assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), min_probability=0.5), 422)
 
 
 @pytest.mark.parametrize("features", [False, True])

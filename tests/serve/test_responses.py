@@ -52,7 +52,10 @@ def test_openapi_lists_every_operation(plain):
         "by",
         "raw",
         "attributes",
+        "coverage",
         "reject",
+        "risk",
+        "min_probability",
         "nearest",
         "features",
     } == {one["name"] for one in predict["parameters"]}

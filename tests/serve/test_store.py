@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -420,6 +421,15 @@ def test_full_disk_changes_nothing(path, model):
     assert after_restart(path, model) == known == before
     assert client.delete("/classes/emu/examples").status_code == 204  # room again
     assert after_restart(path, model) == answers(worker)
+    worker.store.close()
+
+
+def test_service_on_a_full_disk_is_not_ready(path, model, monkeypatch):
+    worker = Worker(model, path)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=store.LEAST_ROOM - 1))
+        assert "make room" in refusal(worker.client.get("/ready"), 503)
+    assert worker.client.get("/ready").status_code == 200
     worker.store.close()
 
 

@@ -82,6 +82,14 @@ def asked(page, act, path="/rank"):
     until(page, "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0")
 
 
+def open_details(page):
+    """What is for experts, and what is set by hand: folded at first."""
+    page.evaluate(
+        "document.querySelectorAll('section:not([hidden]) :is(.experts, .controls, .numbers)').forEach("
+        "(one) => (one.open = true))"
+    )
+
+
 def saved(page, name):
     """Save what is described as a class, once the rows that match are there: they move the button."""
     until(page, "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0")
@@ -105,7 +113,7 @@ if __name__ == "__main__":
     with running("--demo") as service, browser() as chromium:
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(service.address)
-        page.locator(".results .card").nth(23).wait_for()
-        page.locator(".fitting img").nth(17).wait_for()
-        until(page, "[...document.querySelectorAll('.fitting img')].slice(0, 18).every((one) => one.naturalWidth)")
+        page.locator(".results .card").nth(5).wait_for()
+        page.locator(".fitting img").nth(5).wait_for()
+        until(page, "[...document.querySelectorAll('.fitting img')].slice(0, 6).every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)

@@ -41,8 +41,12 @@ Answer = Callable[[Rows], Rows]  # rows x (n, d) → scores (n, c)
 SPACES = ("auto", "shared", "learned")
 CROWDING, CROWDED = 0.15, 0.01  # the defaults of class means, whose scores a learned space starts from
 SAME_ROW = 1 - 1e-5  # the cosine of a row and itself, in single precision
-SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 2, 30  # numbers of examples that validation classes try; rows of a class
+SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 1, 30  # numbers of examples that validation classes try; rows of a class
 _DRAWN = 9  # stream of the seed
+TAKEN = (  # from the class means that make the space
+    *("n_features_in_", "feature_names_in_", "feature_scaling_", "signature_scaling_", "signature_table_"),
+    *("classes_", "seen_classes_", "attribute_names_", "described_", "calibration_", "temperatures_"),
+)
 SHARED_SETTINGS = {
     "scale": (
         "float",
@@ -235,11 +239,9 @@ class Adapter(Baseline):
             if is_sparse(X):
                 _inputs.check_sparse_rows(self, X)  # refuses them
             model = self._fit_space(X, y, signatures)
-            for name in ("feature_names_in_", "preparation_", "backbone_"):
+            for name in ("preparation_", "backbone_", *TAKEN):  # of rows before
                 self.__dict__.pop(name, None)
-            kept = ("_names_in_", "_in_", "classes_", "described_", "_scaling_", "_table_", "_names_", "temperatures_")
-            found = vars(model).items()
-            self.__dict__.update({name: one for name, one in found if name.endswith(("calibration_", *kept))})
+            self.__dict__.update({name: one for name, one in vars(model).items() if name in TAKEN})
             self.space_ = "shared" if model.prior_ == "cosine" else "learned"
             d = self.n_features_in_
             learned = self.space_ == "learned"
@@ -281,7 +283,7 @@ class Adapter(Baseline):
 
     def _question(self, scaled: Array, table: SignatureTable) -> AdapterQuestion:
         if self.space_ == "shared":
-            found = to_numpy(to_dense(self.feature_scaling_.apply(table.matrix)))
+            found: Any = to_numpy(to_dense(self.feature_scaling_.apply(table.matrix)))
         else:
             seen = self.signature_table_.select(self.seen_classes_)
             kernel = SignatureKernel("gaussian", (self.width_,), Blocks.single(table.matrix.shape[1]))
@@ -291,7 +293,7 @@ class Adapter(Baseline):
         missing = teaching.find_undescribed(self, table)
         if missing:
             unit[[label in missing for label in table.labels.tolist()]] = 0
-        crowding = np.zeros(len(unit), np.float32)
+        crowding: Any = np.zeros(len(unit), np.float32)
         if len(self.kept_rows_):
             crowding = CROWDING * np.asarray(mean_of_largest(self.kept_rows_.astype(np.float32) @ unit.T, CROWDED))
         labels = match_label_dtype(self.seen_classes_, table.classes)
@@ -314,7 +316,13 @@ class Adapter(Baseline):
         mine = [place for place, label in enumerate(self.example_classes_) if label in columns]
         own = np.array([columns[self.example_classes_[place]] for place in mine], dtype=np.int64)
         return Task(
-            question.Y, question.rows, self.examples_[mine], own, self.unlabelled_, float(self.scale), question.crowding
+            to_numpy(question.Y),
+            question.rows,
+            self.examples_[mine],
+            own,
+            self.unlabelled_,
+            float(self.scale),
+            question.crowding,
         )
 
     def _settings_for(self, task: Task) -> dict[str, Any]:
@@ -373,6 +381,28 @@ class Adapter(Baseline):
             log.warning("%s learns from right examples alone: %d wrong ones are left out", self.kind, marked.sum())
         new.examples_ = np.concatenate([self.examples_, self._read_rows(X)[~marked]])
         new.example_classes_ = [*self.example_classes_, *labels[~marked].tolist()]
+        return new
+
+    def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
+        """Give a new model without some of the examples. This one stays as it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), default=None
+            The examples to remove, as they were added. None removes all examples of the classes in y.
+        y : array-like, default=None
+            The class of each row in X, or, without X, the classes. None and no X removes all examples.
+
+        Returns
+        -------
+        Adapter
+            The new model. A class that had nothing but these examples is no longer a candidate.
+        """
+        check_is_fitted(self)
+        keep, new = teaching.choose_kept_examples(self, X, y), copy.copy(self)
+        new.examples_ = self.examples_[keep]
+        new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
+        teaching.drop_unknown_classes(new)
         return new
 
     def _read_rows(self, X: Array) -> Rows:

@@ -47,7 +47,7 @@ class CLAP(Adapter):
     kind: ClassVar[str] = "clap"
     EXAMPLE: ClassVar[str] = ""
     SUMMARY: ClassVar[str] = "A linear probe held near descriptions"
-    TRIED: ClassVar = {"scale": (10.0, 25.0, 50.0, 100.0)}
+    TRIED: ClassVar = {"scale": (25.0, 50.0, 100.0)}
 
     learning_rate: float = 0.1
     steps: int = 300

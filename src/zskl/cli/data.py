@@ -190,6 +190,13 @@ def make(
     keep_column: Annotated[
         list[str] | None, _options.more(metavar="NAME", help="Keep a column that looks like an identifier, repeatable.")
     ] = None,
+    parents: Annotated[
+        list[str] | None,
+        _options.more(
+            metavar="NAME",
+            help="A column of the signatures that names a parent of each class, such as its genus; the nearest first.",
+        ),
+    ] = None,
     encoding: _options.Encoding = "utf-8",
     decimal: _options.Decimal = ".",
 ) -> None:
@@ -227,6 +234,7 @@ def make(
         "missing": missing,
         "categories": categories,
         "keep_columns": keep_column or (),
+        "parents": parents or (),
         "encoding": encoding,
         "decimal": decimal,
     }

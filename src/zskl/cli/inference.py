@@ -39,8 +39,23 @@ def predict(
     reject: Annotated[
         float | None,
         _options.more(
-            metavar="P", help='Answer "unknown" where the best probability is below P; needs a calibrated model.'
+            metavar="SHARE",
+            help='Answer "unknown" for rows of none of the classes, and for this share of all others, such as 0.05.',
         ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        _options.more(metavar="SHARE", help="Add the set of classes that holds the true one so often, such as 0.9."),
+    ] = None,
+    risk: Annotated[
+        float | None,
+        _options.more(
+            metavar="SHARE", help='Answer a parent, or "unknown", where more than this share of answers would be wrong.'
+        ),
+    ] = None,
+    min_probability: Annotated[
+        float | None,
+        _options.more(metavar="P", help='Answer "unknown" where the best probability is below P.'),
     ] = None,
     out: Annotated[
         Path | None,
@@ -79,6 +94,9 @@ def predict(
         top,
         probabilities,
         reject,
+        coverage,
+        risk,
+        min_probability,
         encoding,
         decimal,
     )
@@ -275,7 +293,7 @@ def export(
     if index is not None and to not in (None, index):
         raise ValueError(f"--to {to} and --index {index} were both given: leave one out")
     to = to or index or "onnx"
-    index = to if to in ("usearch", "faiss") else None  # type: ignore[assignment]
+    index = to if to in ("usearch", "faiss") else None
     if index is None and rows is not None:
         raise ValueError(f"--rows {rows} was given with --to {to}: they go into an index; say --to usearch or faiss")
     if to != "onnx" and fixed:

@@ -93,6 +93,13 @@ def run(
             "or of all classes; repeatable.",
         ),
     ] = None,
+    none_of_these: Annotated[
+        Path | None,
+        _options.more(
+            metavar="FILE",
+            help="Features of rows that are none of the classes: say how well they are told.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: _options.Device = None,
     root: _options.Root = None,
@@ -138,11 +145,14 @@ def run(
     names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    plan = sweep.RunOptions(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+    if none_of_these is not None and not none_of_these.is_file():
+        raise FileNotFoundError(f"no file at {none_of_these}: check the path of --none-of-these")
+    none = None if none_of_these is None else str(none_of_these.resolve())
+    plan = sweep.RunOptions(settings, device, tune, calibrate, scoring, shots or (), unlabelled or (), none)
     units, remarks = sweep.plan_units(plan, names, seeds, defaults or ())
     for remark in remarks:
         note(remark)
-    runner = _options.make_engine(engine, address, workers) or (Engine() if tune or calibrate else None)
+    runner = _options.make_engine(engine, address, workers) or (Engine() if tune or calibrate or none else None)
     if json_ is not None:
         run_folder.check_log_target(json_)
     pieces = []

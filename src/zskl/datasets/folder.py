@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import hashlib
 import json
 import os
 import sys
@@ -27,7 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._files import replace_folder
+from zskl._files import file_digest, replace_folder
 from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset, place_blocks
@@ -35,6 +34,7 @@ from zskl.datasets.tables.features import Block, Head, Wanted, block_rows, find_
 from zskl.datasets.tables.labels import Labels, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import encode_cells, learn_preparation, survey_columns
 from zskl.datasets.tables.source import DECIMAL, ENCODING, STANDARD_INPUT, TextFile, list_files
+from zskl.decisions import PARENTS
 from zskl.signatures.cells import Column, Preparation
 from zskl.signatures.table import CLASS_COLUMN, PREPARED, Numbering, check_preparation_options
 from zskl.version import __version__
@@ -84,7 +84,7 @@ def write_folder(
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
-        **({PREPARED: data.signatures.attrs[PREPARED]} if PREPARED in data.signatures.attrs else {}),
+        **{name: data.signatures.attrs[name] for name in (PREPARED, PARENTS) if name in data.signatures.attrs},
         "backbone": data.backbone,
         **{
             field: {name: len(columns) for name, columns in blocks.items()}
@@ -118,7 +118,7 @@ def load_folder(path: str | os.PathLike[str]) -> Dataset:
         index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
         columns=rows[0][1:],
     )
-    table.attrs |= {PREPARED: manifest[PREPARED]} if PREPARED in manifest else {}
+    table.attrs |= {name: manifest[name] for name in (PREPARED, PARENTS) if name in manifest}
     parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
     data = Dataset(
@@ -254,9 +254,7 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
 
 
 def _size_and_checksum(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+    return {"bytes": path.stat().st_size, "sha256": file_digest(path)}
 
 
 def _check_folder_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
@@ -330,7 +328,7 @@ def _copy_features(
     keep: Sequence[str],
 ) -> RawFeatures:
     loose = missing is not None or categories is not None
-    found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
+    found, label_ids, _ = (Labels(), None, False) if column else tables.read_labels(labels)
     file = head.open(Wanted(column, rows=None if column else len(found), loose=loose, keep=keep))
     survey = survey_columns(file, missing, categories, keep) if loose else None
     names = file.names if survey is None or file.names is None else survey.names
@@ -431,6 +429,7 @@ def make(
     text_column: str | None = None,
     encoder: str = "minilm",
     template: str | Sequence[str] | None = None,
+    parents: Sequence[str] = (),
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
 
@@ -482,6 +481,9 @@ def make(
         What encodes texts and descriptions, see `zskl.signatures.sentence_vectors`.
     template : str or list of str, default=None
         Text around each description, such as "a question about {}".
+    parents : sequence of str, default=()
+        Columns of the class table that name a parent of each class, such as its genus and family, the nearest first.
+        They are no attributes; a model that is fitted and calibrated on the dataset knows them.
 
     Returns
     -------
@@ -524,9 +526,16 @@ def make(
     head = tables.read_header(features)
     column = tables.label_column(head, features, labels)
     source, table_widths = None, dict[str, int]()
+    if parents and text_column is not None:
+        raise ValueError("parents are columns of a table of signatures: leave them out where rows are texts")
     if text_column is None:
         table, table_widths = tables.read_class_tables(
-            signatures, column, keep_columns, missing=missing, categories=categories
+            signatures,
+            label_column=column,
+            keep=keep_columns,
+            missing=missing,
+            categories=categories,
+            parents=parents,
         )
         _check_folder_columns(table, head, keep_columns, features, signatures)
         # If a table was made from texts.
@@ -561,6 +570,7 @@ def make(
         parts = split.divide_rows(codes, hidden, seed)
         names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
         whole = to_label_type(classes, found.names).dtype.kind == "i"
+        network, blocks = tables.find_networks(features, rows.parts)
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(temporary / FEATURES, mmap_mode="r", allow_pickle=False),
@@ -569,8 +579,8 @@ def make(
             parts=parts,
             source=str(signatures),
             feature_names=names,
-            backbone=tables.find_backbone(features),
-            blocks=place_blocks(tables.find_blocks(features, rows.parts)),
+            backbone=network,
+            blocks=place_blocks(blocks),
             signature_blocks=place_blocks(table_widths),
             checked=True,  # while it was read, block by block
         )
@@ -587,6 +597,7 @@ def make(
             **({} if encoding == ENCODING else {"encoding": encoding}),
             **({} if decimal == DECIMAL else {"decimal": decimal}),
             **({"texts": texts} if texts else {}),
+            **({"parents": list(parents)} if parents else {}),
         }
         recorded = None if source is None else source.record(parts["trainval"], codes)
         write_folder(temporary, data, made, rows.ids, preparation, recorded)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, stack_rows, to_dense, to_numpy
 from zskl._validation import SHOWN, check_option, find_near_name, list_values
-from zskl.estimators import _candidates
+from zskl.estimators import _candidates, _inputs
 from zskl.estimators._blocks import Spectrum, scale_to_unit_length
 from zskl.estimators._candidates import best_row_scores, choose_candidates, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import LeftOutClasses, mean_of_largest
@@ -59,7 +59,7 @@ Rows = NDArray[np.float32]
 Teachable: TypeAlias = "ClassMeansClassifier | Committee"
 
 
-def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyArray:
+def check_example_labels(model: Any, y: Any, n: int) -> NumPyArray:
     if y is None:
         raise ValueError("y is None: expected a class name for each row of X")
     labels: NumPyArray = tables.to_labels(y, "y", model.candidates_.tolist())
@@ -97,8 +97,34 @@ def find_examples(rows: Rows, labels: NumPyArray, examples: Rows, classes: list[
     return found
 
 
+def choose_kept_examples(model: Any, X: Any, y: Any) -> NDArray[np.bool_]:
+    """Which examples stay where those of rows X (n, d), of classes y (n,), are removed; for None see the callers."""
+    if X is None:
+        known = model.example_classes_
+        wanted = set(known if y is None else tables.to_labels(y, "y", known).tolist())
+        unknown = sorted(map(str, wanted - set(known)))
+        if unknown or not known:
+            raise ValueError(
+                f"there are no examples of {list_values(unknown) if unknown else 'any class'} to remove: the model "
+                f"has examples of {list_values(dict.fromkeys(known)) if known else 'none'}"
+            )
+        return np.array([label not in wanted for label in known])
+    X = _inputs.check_features(model, X, dense_for=None)
+    labels = check_example_labels(model, y, X.shape[0])
+    rows = to_numpy(to_dense(model._row_directions(model._scale_rows(X)))).astype(np.float32)
+    return ~find_examples(rows, labels, model.examples_, model.example_classes_)
+
+
+def drop_unknown_classes(model: Any) -> None:
+    """Forget classes that had nothing but examples that are gone."""
+    gone = set(model.undescribed_) - set(model.example_classes_)
+    if gone:
+        model.undescribed_ = [label for label in model.undescribed_ if label not in gone]
+        model._set_table(model.signature_table_.select([one for one in model.classes_.tolist() if one not in gone]))
+
+
 def add_classes(
-    model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_], insisted: bool = False
+    model: Any, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_], insisted: bool = False
 ) -> tuple[SignatureTable, list[Any]]:
     """The model's table with new classes, `given` or of examples alone, and all classes without a description.
 
@@ -148,14 +174,14 @@ def refuse_near_names(fresh: list[Any], known: list[Any]) -> None:
         )
 
 
-def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
+def mean_signature(model: Any) -> NDArray[np.float64]:
     """(p,) of the seen classes: what stands for the signature of a class that has none; 0 if no class is seen."""
     if not len(model.seen_classes_):
         return np.zeros(model.signature_table_.matrix.shape[1])
     return np.asarray(model.signature_table_.select(model.seen_classes_).matrix.mean(axis=0))
 
 
-def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
+def find_undescribed(model: Any, table: SignatureTable) -> frozenset[Any]:
     if not model.undescribed_:
         return frozenset()
     placeholder, unknown = mean_signature(model), set(model.undescribed_)

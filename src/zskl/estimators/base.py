@@ -5,9 +5,11 @@ A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, 
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
-from zskl._validation import check_count, check_option, list_values
+from zskl._validation import check_count, check_option, find_caller_level, list_values
+from zskl.decisions import UNKNOWN, Decider, Decisions, Hierarchy, check_unknown_label
 from zskl.estimators import _candidates, _inputs, explanation, model_file
 from zskl.estimators._candidates import (
     CandidateScorer,
@@ -51,7 +54,6 @@ Visit: TypeAlias = Callable[[int, Any], object]  # is handed a place, and the mo
 STANDARDIZED = "standardize-l2"  # for columns in different units
 SIGNATURE_MEANS = ("seen", "all")
 COSINE_TEMPERATURE = 0.05  # of a model without training rows, until somebody fits one
-UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
 
 
 def add_standardized(grid: GridPart, few: GridPart) -> tuple[GridPart, GridPart]:
@@ -64,13 +66,26 @@ def _setting_names(estimator: Any) -> tuple[str, ...]:
     return tuple(estimator._get_param_names())
 
 
-def check_unknown_label(candidates: NumPyArray) -> None:
-    """Refuse to reject rows where a class has the name that a rejected row gets."""
-    if UNKNOWN in candidates.tolist():
-        raise ValueError(
-            f"reject was given, and a candidate class is called {UNKNOWN!r}, which is also the answer for a rejected "
-            "row: expected classes with other names; rename it, leave it out of the candidates, or do not reject"
+def read_old_reject(
+    model: ZeroShotClassifier, reject: float | None, least: float | None
+) -> tuple[float | None, float | None]:
+    """`reject` and `min_probability`; until 0.3 the first one was called as the second one was meant."""
+    old = reject is not None and model.decisions_ is None and model.temperatures_ is not None
+    if old or (isinstance(reject, float) and 0.5 <= reject < 1):
+        taken = ", as which it was taken, because an earlier version calibrated this model" if old else ""
+        warnings.warn(
+            f"reject is {reject}: from 0.3 it is the share of rows of known classes that may be called unknown; the "
+            f"least probability of an answer is min_probability now{taken}",
+            FutureWarning,
+            stacklevel=find_caller_level(),
         )
+    if old:
+        reject, least = None, reject
+    if least is not None:
+        number = isinstance(least, int | float | np.number) and not isinstance(least, bool)
+        if not number or not 0 <= least <= 1:
+            raise ValueError(f"min_probability is {least!r}: expected a probability between 0 and 1")
+    return reject, least
 
 
 class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,6 +110,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     temperatures_ : dict or None
         What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates, and of these for rows that a
         seen ("mixed_seen") or an unseen class answers ("mixed_unseen").
+    decisions_ : Decisions or None
+        Thresholds of `predict_set`, `reject` and `risk`, from validation classes; None before calibration.
+    hierarchy_ : Hierarchy or None
+        The parents of classes, if `fit` or calibration were told them.
     described_ : bool
         Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
         classifier, says so where you print it, and warns you where you ask it for other classes.
@@ -145,6 +164,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: NumPyArray
     seen_classes_: NumPyArray
     temperatures_: dict[str, float] | None
+    decisions_: Decisions | None = None
+    hierarchy_: Hierarchy | None = None
     described_: bool
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
     backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
@@ -342,6 +363,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.signature_scaling_ = self._fit_signature_scaling(mean_over)
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
+        self.decisions_ = None
         return described
 
     def _set_table(self, table: SignatureTable) -> None:
@@ -434,6 +456,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         candidates: Labels | None = None,
         calibrated: bool = True,
         reject: float | None = None,
+        *,
+        risk: float | None = None,
+        hierarchy: Any = None,
+        min_probability: float | None = None,
     ) -> NumPyArray:
         """Name the best candidate class of each row.
 
@@ -446,28 +472,95 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         calibrated : bool, default=True
             Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
         reject : float, default=None
-            Answer "unknown" for a row whose best probability is below this number.
+            Answer "unknown" for rows of none of the candidates. The number is the share of rows of the candidates that
+            you accept to be called so, such as 0.05. It needs a calibrated model, as `risk` does.
+        risk : float, default=None
+            Answer the deepest node of the tree of classes that is wrong for at most this share of the rows answered on
+            its level, and "unknown" where none is. Without a tree that is the class or nothing.
+        hierarchy : DataFrame, mapping or None, default=None
+            Parents of candidates that the model does not know, for `risk`; see `zskl.decisions.Hierarchy.read`.
+        min_probability : float, default=None
+            Answer "unknown" for a row whose best probability is below this number. It was called `reject` in 0.2.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Class names; with `reject` their type is object.
+            Class names; with the last four options their type is object.
         """
         scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
-        temperatures = None
-        if reject is not None:
-            number = isinstance(reject, int | float | np.number) and not isinstance(reject, bool)
-            if not number or not 0 <= reject <= 1:
-                raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        reject, least = read_old_reject(self, reject, min_probability)
+        plain = reject is None and risk is None and least is None
+        decider = None
+        if reject is not None or risk is not None:
+            decider = self._decider(scorer, calibrated, reject=reject, risk=risk, hierarchy=hierarchy)
+        elif hierarchy is not None:
+            raise ValueError("hierarchy is given without risk: expected both; the tree serves answers of a given risk")
+        if least is not None:
             check_unknown_label(scorer.labels)
-            temperatures = self._temperatures(scorer.seen)
-        answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
+        temperatures = None if least is None else self._temperatures(scorer.seen)
+        answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if plain else object)
         for rows, scores in scorer.blocks(X):
             answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
+            if decider is not None:
+                decider.apply(to_numpy(scores), answers[rows])
             if temperatures is not None:
-                unsure = to_numpy(to_probabilities(scores, temperatures)).max(axis=1) < reject
+                unsure = to_numpy(to_probabilities(scores, temperatures)).max(axis=1) < least
                 answers[rows][unsure] = UNKNOWN
         return answers
+
+    def _decider(self, scorer: CandidateScorer, calibrated: bool = True, **asked: Any) -> Decider:
+        if not calibrated and scorer.situation == "mixed":
+            raise ValueError(
+                "calibrated is False, and thresholds are of calibrated scores: expected calibrated=True with reject "
+                "or risk; leave it out"
+            )
+        return Decider(self, scorer.labels, scorer.seen, **asked)
+
+    def predict_set(
+        self, X: Array, coverage: float = 0.9, signatures: Any = None, candidates: Labels | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Name the classes among which the true one is, with a frequency that you ask for.
+
+        Of rows of seen classes and of rows of unseen ones each, about this share has its class in the set. Thresholds
+        are those of `selection.calibrate`, where held-out training classes play the unseen ones. They hold where new
+        classes are to the model as those were: docs/decisions.md says where not. With few training classes a high
+        coverage may need all classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        coverage : float, default=0.9
+            How often the set holds the true class.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to choose from; None takes all of them.
+
+        Returns
+        -------
+        list of tuple
+            For each row the names of classes, best first. The first one is the answer of `predict`.
+
+        Examples
+        --------
+        >>> from zskl import ClassMeansClassifier, datasets, selection
+        >>> data = datasets.make_synthetic(noise=0.6)
+        >>> X, y = data.samples("trainval")
+        >>> model = selection.calibrate(ClassMeansClassifier().fit(X, y, data.signatures), X, y, data.signatures)
+        >>> rows, truth = data.samples("test_seen")
+        >>> sets = model.predict_set(rows, coverage=0.8)
+        >>> len(sets) == len(rows)
+        True
+        """
+        X = _inputs.as_sliceable(self, X, dense_for=None)
+        # Of many candidates preparing takes longer than all else: one more row then costs little.
+        key, kept = explanation.find_prepared(self, X, signatures, candidates, True, "sets")
+        if key not in kept:
+            kept[key] = CandidateScorer(copy.copy(self), signatures, candidates, calibrated=True)
+        scorer = kept[key]
+        decider = self._decider(scorer, coverage=coverage)
+        return [one for _, scores in scorer.blocks(X) for one in decider.sets(to_numpy(scores))]
 
     def top_k(
         self,

@@ -29,6 +29,7 @@ from zskl._arrays import (
     to_numpy,
 )
 from zskl._validation import check_flag, check_option, check_positive, list_values
+from zskl.decisions import take_parents
 from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
@@ -318,6 +319,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         sample_weight: Any = None,
         class_weight: Any = None,
         callback: Any = None,
+        hierarchy: Any = None,
     ) -> Self:
         """Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
 
@@ -338,6 +340,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
             rows of each class weigh the same together.
         callback : callable, default=None
             Never called, because the method has no steps.
+        hierarchy : DataFrame, mapping or list of str, default=None
+            Parents of classes, for answers of a given risk: see `zskl.decisions.Hierarchy.read`. Columns of signatures
+            that it names are no attributes.
 
         Returns
         -------
@@ -347,6 +352,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
+            signatures, self.hierarchy_ = take_parents(signatures, hierarchy)
             if has_no_rows(X, y):
                 return self._fit_descriptions(X, signatures)
             weights = sample_weight, class_weight
@@ -385,7 +391,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
                 raise ValueError(f"{name} is {given!r} and X has no rows: expected no mean to learn; use 'l2'")
             setattr(self, f"{name}_", Scaling(steps))
         self.attribute_names_, self.described_ = table.names, True
-        self.calibration_, self.temperatures_ = 0.0, None
+        self.calibration_, self.temperatures_, self.decisions_ = 0.0, None, None
         tables.warn_about_signatures(self.signature_table_, signatures)
         self.prior_, self.description_weight_ = "cosine", DESCRIPTION_WEIGHT
         diagonal = is_sparse_rows(table.matrix)
@@ -1121,28 +1127,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
             The new model. A class that had nothing but these examples is no longer a candidate.
         """
         check_is_fitted(self)
-        if X is None:
-            known = self.example_classes_
-            wanted = set(known if y is None else tables.to_labels(y, "y", known).tolist())
-            unknown = sorted(map(str, wanted - set(known)))
-            if unknown or not known:
-                raise ValueError(
-                    f"there are no examples of {list_values(unknown) if unknown else 'any class'} to remove: the model "
-                    f"has examples of {list_values(dict.fromkeys(known)) if known else 'none'}"
-                )
-            keep = np.array([label not in wanted for label in known])
-        else:
-            X = _inputs.check_features(self, X, dense_for=None)
-            labels = teaching.check_example_labels(self, y, X.shape[0])
-            rows = to_numpy(to_dense(self._row_directions(self._scale_rows(X)))).astype(np.float32)
-            keep = ~teaching.find_examples(rows, labels, self.examples_, self.example_classes_)
+        keep = teaching.choose_kept_examples(self, X, y)
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
         new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
-        gone = set(self.undescribed_) - set(new.example_classes_)
-        if gone:
-            new.undescribed_ = [label for label in self.undescribed_ if label not in gone]
-            new._set_table(self.signature_table_.select([one for one in self.classes_.tolist() if one not in gone]))
+        teaching.drop_unknown_classes(new)
         new._use_validation()
         return new
 

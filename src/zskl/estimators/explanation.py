@@ -726,14 +726,14 @@ def explain_rows(
     if raw is not None:
         by = _form_for_raw(model, raw, by)
     X = _inputs.as_sliceable(model, X, dense_for=None)
-    key, prepared = _find_prepared(model, X, signatures, candidates, calibrated, by)
+    key, prepared = find_prepared(model, X, signatures, candidates, calibrated, by)
     if key not in prepared:
         # A copy, since a model that is held by what it holds would stay in memory.
         scorer = CandidateScorer(copy.copy(model), signatures, candidates, calibrated)
         if "_warned" in vars(scorer.model):
             model._warned = True
         prepared[key] = RowExplainer(scorer, by)
-    explainer = prepared[key]
+    explainer: RowExplainer = prepared[key]
     scorer = explainer.scorer
     if len(scorer.labels) < 2:
         raise ValueError(
@@ -767,10 +767,10 @@ def _form_for_raw(model: ZeroShotClassifier, raw: Any, by: str | None) -> str:
     return form
 
 
-def _find_prepared(
+def find_prepared(
     model: ZeroShotClassifier, X: Array, signatures: Any, candidates: Any, calibrated: bool, by: str | None
-) -> tuple[tuple[Any, ...], dict[tuple[Any, ...], RowExplainer]]:
-    """Explainers of earlier calls if nothing has changed since, so that one more row costs little, and the key of ours.
+) -> tuple[tuple[Any, ...], dict[tuple[Any, ...], Any]]:
+    """What earlier calls prepared if nothing has changed since, so that one more row costs little, and the key of ours.
 
     Signatures of other kinds than a table that has been read may change behind our back.
     """

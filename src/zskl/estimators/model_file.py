@@ -86,6 +86,9 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
     for name in ("preparation", "backbone", "encoder"):
         if getattr(model, f"{name}_", None) is not None:
             header[name] = getattr(model, f"{name}_")
+    for name, value in (("decisions", model.decisions_), ("hierarchy", model.hierarchy_)):
+        if value is not None:
+            header[name] = value._to_json()
     if model.signature_table_.preparation is not None:
         header[PREPARED] = model.signature_table_.preparation.text()
     if "encoder" in header:
@@ -95,6 +98,7 @@ def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, Num
 
 def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Estimator:
     """Set on an unfitted estimator what `pack_model` took from the fitted one; refuse what does not fit together."""
+    from zskl.decisions import Decisions, Hierarchy
     from zskl.signatures.cells import Preparation
     from zskl.signatures.table import PREPARED, SignatureTable
 
@@ -136,6 +140,10 @@ def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, Num
         "temperatures_": _read_temperatures(header["temperatures"]),
         "described_": header.get("described") is not False,
     }
+    if "decisions" in header:
+        fitted["decisions_"] = Decisions._from_json(header["decisions"])
+    if "hierarchy" in header:
+        fitted["hierarchy_"] = Hierarchy._from_json(header["hierarchy"])
     described, known = table.classes.tolist(), set(seen.tolist())
     fits = len(seen) >= 2 or (not len(seen) and model.SEES_NONE)
     ordered = classes.tolist() == sorted(set(described)) == described and seen.tolist() == sorted(known)

@@ -153,6 +153,24 @@ class Probabilities:
     gzsl: Confidence | None = None
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What thresholds of a calibrated model do on test rows, among all classes; shares of rows.
+
+    `coverage` is how often a set of asked 90 % holds the class, of rows of "seen" and of "unseen" classes, and `size`
+    the median of classes in a set. `false_alarms` are rows called unknown with reject=0.05. With rows that are none of
+    the classes, `caught` is how many of them are, and `auroc` how well scores tell them apart. `levels` has, for risk
+    0.1, what `Hierarchy.report` says, and the plain answer's accuracy on each level.
+    """
+
+    coverage: Mapping[str, float] = field(default_factory=dict)
+    size: Mapping[str, float] = field(default_factory=dict)
+    false_alarms: Mapping[str, float] = field(default_factory=dict)
+    caught: float | None = None
+    auroc: float | None = None
+    levels: Mapping[str, Mapping[str, float | None]] | None = None
+
+
 class Edge(search_results.Edge):
     """A number of a chosen setting beyond which nothing was tried, with the reason in the words of tables."""
 
@@ -189,8 +207,7 @@ class Choices:
     harmonic: Choice | None = None
 
     def items(self) -> tuple[tuple[str, Choice], ...]:
-        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl), ("harmonic", self.harmonic))
-        return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
+        return tuple((scoring, choice) for scoring, choice in vars(self).items() if choice is not None)
 
 
 @dataclass(frozen=True)
@@ -315,6 +332,8 @@ class Record:
         Results after adaptation to unlabelled test rows.
     probabilities : Probabilities
         How far probabilities can be trusted.
+    decided : Decided, optional
+        Sets, rows of none of the classes, and levels of a tree, of a calibrated model.
     incoherence : float, optional
         How far the columns of the projection W are from orthogonal.
     gram : tuple of tuples of float, optional
@@ -368,6 +387,7 @@ class Record:
     taught: tuple[TaughtResults, ...] | None = None
     adapted: tuple[AdaptedResults, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
+    decided: Decided | None = None
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
     gram_names: tuple[str, ...] | None = None
@@ -625,9 +645,7 @@ def _field_default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-@lru_cache(maxsize=64)
-def _type_hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+_type_hints = lru_cache(maxsize=64)(get_type_hints)
 
 
 def _type_error(place: str, value: object, expected: str) -> str:

@@ -28,7 +28,8 @@ def summarise(records: Sequence[Record]) -> list[str]:
     groups = name_groups(records)
     figures = {name: uncertainty.figures(group) for name, group in groups.items()}
     parts = (_zero_shot_sentence, _generalised_sentence, _evidence_sentence)
-    return [sentence for part in parts if (sentence := part(groups, figures))]
+    found = [sentence for part in parts if (sentence := part(groups, figures))]
+    return found + [one for name, group in groups.items() for one in _decision_sentences(name, group)]
 
 
 def name_groups(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -158,6 +159,38 @@ def _evidence_sentence(groups: Groups, figures: Figures) -> str:
     return f"{', '.join(clauses)}{small}{refused}.{_most_helped(groups[who])}"
 
 
+def _decision_sentences(name: str, group: Sequence[Record]) -> list[str]:
+    """What thresholds do on test rows, in the first record of a method that has them."""
+    one = next((record.decided for record in group if record.decided is not None), None)
+    if one is None or not one.coverage:
+        return []
+
+    def sides(shares: Mapping[str, float]) -> str:
+        return " and ".join(f"{100 * share:.1f} % of rows of {side} classes" for side, share in shares.items())
+
+    size = " and ".join(f"{count:g}" for count in one.size.values())
+    found = [f"{name}: sets of 90 % hold the class of {sides(one.coverage)}, with {size} classes in the median."]
+    if one.auroc is not None and one.caught is not None:
+        found.append(
+            f"{name}: rows that are none of these are told from others with AUROC {100 * one.auroc:.1f} %; where "
+            f"{sides(one.false_alarms)} are called unknown (asked: 5 %), {100 * one.caught:.1f} % of them are."
+        )
+
+    def percent(value: float | None) -> str:
+        return f"{100 * (value or 0.0):.1f} %"
+
+    if one.levels is not None:
+        levels = {level: row for level, row in one.levels.items() if row["plain accuracy"] is not None}
+        plain = ", ".join(f"{level} {percent(row['plain accuracy'])}" for level, row in levels.items())
+        deep = ", ".join(
+            f"{level} for {percent(row['answered'])} of rows, {percent(row['wrong'])} of these wrong"
+            for level, row in levels.items()
+        )
+        gain = percent(one.levels["all"]["information"])
+        found.append(f"{name}: right by level: {plain}. With risk 0.1: {deep}; {gain} of all information.")
+    return found
+
+
 def _most_helped(records: Sequence[Record]) -> str:
     """The classes to which the most examples bring most, for descriptions fail where these gain."""
     pairs: dict[str, list[tuple[float, float]]] = {}
@@ -206,18 +239,13 @@ def run_table(records: Sequence[Record]) -> Comparison:
         said = {"method": row.labels["method"], "settings": settings[tuple(row.labels.values())]}
         plain = {name: figure for name, figure in row.figures.items() if name not in table.given}
         rows.append(Row(said, row.seeds, plain))
-        rows += [
-            Row({"method": f"+ {_shorten(words)}", "settings": ""}, None, found)
-            for words, found in evidence_figures(row, table.given).items()
-        ]
+        for words, found in evidence_figures(row, table.given).items():
+            # "5 examples" or "unlabelled all", to fit below the name of a method
+            short = words.removesuffix(" of each class").replace(" rows of ", " ").removesuffix(" classes")
+            rows.append(Row({"method": f"+ {short}", "settings": ""}, None, found))
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
     notes = [*_note_summary_marks(table.rows, CALIBRATED in columns), *default_notes(records)]
     return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
-
-
-def _shorten(words: str) -> str:
-    """ "5 examples of each class" or "unlabelled rows of all classes", to fit below the name of a method."""
-    return words.removesuffix(" of each class").replace(" rows of ", " ").removesuffix(" classes")
 
 
 def evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:

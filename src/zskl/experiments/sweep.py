@@ -62,6 +62,7 @@ class RunOptions:
     scoring: str | None = None
     shots: Sequence[int] = ()
     unlabelled: Sequence[str] = ()
+    none_of_these: str | None = None
 
 
 def plan_units(
@@ -87,7 +88,10 @@ def plan_units(
         calibrate = options.calibrate or (options.tune and not tune and options.scoring not in (None, "zsl"))
         mine = useful_seeds(name, seeds, shots)
         found += [
-            Unit(name, seed, options.settings, options.device, tune, calibrate, scoring, shots, unlabelled)
+            Unit(
+                *(name, seed, options.settings, options.device, tune, calibrate, scoring, shots, unlabelled),
+                none_of_these=options.none_of_these,
+            )
             for seed in mine
         ]
         once += [name] if len(mine) < seeds else []

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,15 +19,17 @@ from sklearn.base import clone
 from zskl import methods, metrics, protocols, selection
 from zskl._arrays import to_numpy
 from zskl._validation import check_count, check_option
-from zskl.datasets import Dataset, xlsa17
+from zskl.datasets import Dataset, tables, xlsa17
+from zskl.decisions import Decider, area_under_curve, measure_known
 from zskl.engines import Engine
+from zskl.estimators._candidates import CandidateScorer
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.experiments import record
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
 from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
-from zskl.selection import Choice, Fold, Search
+from zskl.selection import Choice, Search
 from zskl.selection.class_folds import check_seen
 from zskl.selection.search_results import CRITERIA, RAW, SCORINGS
 from zskl.training.solver import Progress
@@ -56,6 +59,7 @@ class Unit:
     fixed_grid  for a protocol that must not change with our defaults: the one grid to search. The default setting is
                 then not added, and the highest mean wins
     chosen      what another seed chose: its settings and constants are taken over, and nothing is searched
+    none_of_these   a features file of rows that are of none of the classes: how well the calibrated model tells them
     """
 
     method: str
@@ -69,8 +73,10 @@ class Unit:
     unlabelled: Sequence[str] = ()
     fixed_grid: Mapping[str, Sequence[Any]] | None = None
     chosen: record.Tuning | None = None
+    none_of_these: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "calibrate", self.calibrate or self.none_of_these is not None)
         object.__setattr__(self, "shots", tuple(sorted({check_count("shots", number) for number in self.shots})))
         for rows in self.unlabelled:
             check_option("unlabelled", rows, tuple(UNLABELLED))
@@ -114,6 +120,8 @@ class Unit:
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         halved = self.compares_default and methods.trains_kernel(methods.find(self.method).grid)
+        choices = () if self.chosen is None else self.chosen.choices.items()
+        chosen = {scoring: [dict(one.setting), one.calibration] for scoring, one in choices}
         return unit_key(
             {
                 **data_identity(data),
@@ -131,14 +139,10 @@ class Unit:
                 **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
-                **({"chosen": self._chosen_settings} if self.chosen else {}),
+                **({"chosen": chosen} if self.chosen else {}),
+                **({"none_of_these": _fingerprint(self.none_of_these)} if self.none_of_these else {}),
             }
         )
-
-    @property
-    def _chosen_settings(self) -> dict[str, Any]:
-        assert self.chosen is not None
-        return {scoring: [dict(one.setting), one.calibration] for scoring, one in self.chosen.choices.items()}
 
     @property
     def name(self) -> str:
@@ -163,6 +167,7 @@ class Unit:
                 data.name,
             )
         zsl, gzsl, gzsl_calibrated, _ = evaluate_unit(model, calibrated, data)
+        decided = None if calibrated is None else evaluate_decisions(calibrated, data, self.none_of_these)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
         taught = [record.TaughtResults(k, *evaluate_unit(model, calibrated, data, k, self.seed)) for k in self.shots]
         after = {rows: evaluate_unit(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
@@ -189,6 +194,7 @@ class Unit:
             taught=tuple(taught) or None,
             adapted=tuple(adapted) or None,
             probabilities=probabilities,
+            decided=decided,
             **summary,
             seconds=record.Seconds(**clock.seconds),
             rows={name: len(part) for name, part in data.parts.items()},
@@ -243,10 +249,6 @@ def _fit_models(
         if report is not None:
             report("fit", state.step, state.steps)
 
-    def report_search(done: int, tasks: int) -> None:
-        if report is not None:
-            report("search", done, tasks)
-
     few_shot = bool(unit.shots or unit.unlabelled)
     if not unit.tune:
         estimator.fit(X, y, table, callback=report_fit)
@@ -261,12 +263,15 @@ def _fit_models(
         models = _fit_chosen(unit.chosen, estimator, X, y, table, report_fit)
         clock.lap("fit")
         return models["zsl"], models.get("gzsl"), models.get(RAW), unit.chosen
-    folds = _choose_folds(unit, data)
+    # Class means draw classes from one fit, except in fixed tables.
+    drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
+    folds = None if drawn else selection.folds(data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
     grids = methods.add_table_weights(unit.grids, estimator)
+    told = None if report is None else partial(report, "search")
     search = selection.search(
-        *(estimator, X, y, table, grids, folds, engine, report_search, unit.bounds),
+        *(estimator, X, y, table, grids, folds, engine, told, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -333,12 +338,6 @@ def _fit_group(
         if hasattr(model, "projection_"):
             model.projection_ = to_numpy(model.projection_)
     return found
-
-
-def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
-    """Those of the dataset; None for class means, which draw classes from one fit, except in fixed tables."""
-    drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
-    return None if drawn else selection.folds(data)
 
 
 def _describe_tuning(
@@ -467,6 +466,56 @@ def evaluate_probabilities(
     )
     found = {name: vars(protocols.confidence(model, data, name)) for name, model in models.items()}
     return record.Probabilities(**{name: record.Confidence(**one) for name, one in found.items()})
+
+
+def evaluate_decisions(model: ZeroShotClassifier, data: Dataset, none: str | None) -> record.Decided | None:
+    """What the thresholds do on test rows; None where the model has none."""
+    if model.decisions_ is None:
+        return None
+    scorer = CandidateScorer(model, data.signatures, calibrated=True)
+    decider = Decider(model, scorer.labels, scorer.seen, coverage=0.9, reject=0.05, risk=0.1)
+
+    def score(X: Any) -> NDArray[Any]:
+        return np.concatenate([to_numpy(one) for _, one in scorer.blocks(X)])
+
+    coverage, size, alarms = {}, {}, {}
+    known, plain, nodes, truth = [], [], [], []
+    for side in ("seen", "unseen"):
+        rows = data.parts[f"test_{side}"]
+        if not len(rows):
+            continue
+        scores, y = score(data.X[rows]), data.y[rows]
+        members = decider.members(scores)
+        own = pd.Index(scorer.labels).get_indexer(pd.Index(y))
+        coverage[side] = float(members[np.arange(len(y)), own].mean())
+        size[side] = float(np.median(members.sum(axis=1)))
+        alarms[side] = float(decider.unknown(scores).mean())
+        known.append(measure_known(scores, decider.decisions.lead))
+        plain += scorer.labels[scores.argmax(axis=1)].tolist()
+        nodes += decider.nodes(scores).tolist()
+        truth += y.tolist()
+    levels = None
+    if model.hierarchy_ is not None:
+        table = model.hierarchy_.report(truth, nodes, scorer.labels)
+        table.insert(0, "plain accuracy", model.hierarchy_.report(truth, plain, scorer.labels)["accuracy"])
+        levels = {
+            str(name): {str(key): None if np.isnan(value) else round_figure(value) for key, value in row.items()}
+            for name, row in table.to_dict("index").items()
+        }
+    caught = auroc = None
+    if none is not None:
+        X = np.concatenate([block.X for block in tables.open_features(none).blocks()])
+        if X.shape[1] != data.X.shape[1]:
+            raise ValueError(f"{none} has {X.shape[1]} features, {data.name} {data.X.shape[1]}: expected as many")
+        scores = score(X)
+        caught = float(decider.unknown(scores).mean())
+        auroc = area_under_curve(np.concatenate(known), measure_known(scores, decider.decisions.lead))
+    return record.Decided(coverage, size, alarms, caught, auroc, levels)
+
+
+def _fingerprint(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:

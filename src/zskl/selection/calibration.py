@@ -11,15 +11,17 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
-from zskl._arrays import make_generator
+from zskl._arrays import make_generator, to_numpy
 from zskl._display import ProgressBar
 from zskl._validation import check_flag
+from zskl.decisions import fit_decisions, take_parents
 from zskl.engines import Engine
 from zskl.estimators._blocks import scale_to_unit_length
 from zskl.estimators._candidates import calibrate_scores
@@ -98,8 +100,10 @@ def calibrate(
     constant: float | None = None,
     progress: bool = False,
     few_shot: bool = True,
+    hierarchy: Any = None,
+    none_of_these: Any = None,
 ) -> Model:
-    """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
+    """Set `calibration_`, `temperatures_` and `decisions_` of a fitted model, from clones of it fitted on folds.
 
     A model that learns from examples and unlabelled rows also gets its `practice_`: what the folds say about both.
 
@@ -129,6 +133,12 @@ def calibrate(
     few_shot : bool, default=True
         Whether to try examples and unlabelled rows too, which takes most of the time. Without it `practice_` stays as
         it is.
+    hierarchy : DataFrame, mapping or list of str, default=None
+        Parents of classes, for answers of a given risk: see `zskl.decisions.Hierarchy.read`. None takes those that the
+        model was fitted with.
+    none_of_these : array-like of shape (m, d), default=None
+        Rows that you know to be of no class of the table. They decide how `predict(reject=...)` tells such rows; the
+        threshold itself is that of validation rows. None lets half of the held-out classes play them.
 
     Returns
     -------
@@ -148,6 +158,12 @@ def calibrate(
     check_flag("few_shot", few_shot)
     ranker = last_step(model)
     check_is_fitted(ranker)
+    if hierarchy is None and ranker.hierarchy_ is not None and isinstance(signatures, pd.DataFrame):
+        attributes = set(ranker.attribute_names_ or ())
+        above = [one for one in ranker.hierarchy_.levels if one not in attributes]
+        signatures = signatures.drop(columns=above, errors="ignore")
+    signatures, tree = take_parents(signatures, hierarchy)
+    tree = tree or ranker.hierarchy_
     drawn: list[Scored] = []
     if folds is None and isinstance(model, ClassMeansClassifier):
         shared = prepare_fold_data(clone(model), X, y, signatures)
@@ -166,8 +182,16 @@ def calibrate(
             if progress:
                 bar(len(found), len(shared.folds))
     parts = [found[place] for place in sorted(found)]
-    fitted = fit_calibration(drawn or [scored for scored, _ in parts], constant)
+    scored = drawn or [one for one, _ in parts]
+    fitted = fit_calibration(scored, constant)
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
+    none = None
+    if none_of_these is not None:
+        known = np.isin(ranker.candidates_, ranker.seen_classes_)
+        none = calibrate_scores(to_numpy(model.compatibility(none_of_these)), known, ranker.calibration_)
+    classes = shared.table.classes.tolist()
+    ranker.decisions_ = fit_decisions(scored, ranker.calibration_, ranker.temperatures_, classes, tree, none)
+    ranker.hierarchy_ = tree
     trials = [trial for _, trial in parts if trial is not None]
     if trials:
         choose = getattr(ranker, "_choose_few_shot", choose_few_shot_settings)

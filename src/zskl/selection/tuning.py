@@ -15,6 +15,7 @@ from sklearn.base import clone
 from zskl import methods
 from zskl._display import ProgressBar, Shown, format_percent
 from zskl._validation import check_flag, check_option
+from zskl.decisions import take_parents
 from zskl.engines import Engine
 from zskl.estimators.base import DefaultGrid, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -238,6 +239,7 @@ def tune(
     extend: Bounds | None = None,
     progress: bool = False,
     halving: bool | None = None,
+    hierarchy: Any = None,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
@@ -270,6 +272,8 @@ def tune(
     halving : bool or None, default=None
         Try only the best of the settings on all folds, see `selection.search`. None does so for a kernel classifier, if
         the first fold holds out ten classes or more; False tries every setting on every fold.
+    hierarchy : DataFrame, mapping or list of str, default=None
+        Parents of classes, for answers of a given risk: see `zskl.decisions.Hierarchy.read`.
 
     Returns
     -------
@@ -293,6 +297,7 @@ def tune(
     """
     check_option("scoring", scoring, SCORINGS)
     check_flag("progress", progress)
+    signatures, tree = take_parents(signatures, hierarchy)
     if halving is not None:
         check_flag("halving", halving)
     runner = choose_engine(engine, last_step(estimator), X)
@@ -313,7 +318,8 @@ def tune(
 
     with closing(ProgressBar("search")) as searching, closing(ProgressBar("fit")) as fitting:
         found = _run_search(shared, grid, SearchOptions(runner, report_runs, extend, True, halving))
-        model, choice = refit(estimator, found, scoring, X, y, signatures, fitting if progress else None, runner)
+        shown = fitting if progress else None
+        model, choice = refit(estimator, found, scoring, X, y, signatures, shown, runner, hierarchy=tree)
     if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
         log.warning("all settings but the default diverged: search lower learning rates")
     if choice.wide:
@@ -350,6 +356,7 @@ def refit(
     callback: Any = None,
     engine: Engine | None = None,
     few_shot: bool = True,
+    hierarchy: Any = None,
 ) -> tuple[Any, Choice]:
     """Fit the best setting of a search on all training rows, and calibrate it.
 
@@ -371,6 +378,8 @@ def refit(
         Where calibration runs its fits on the folds.
     few_shot : bool, default=True
         Whether calibration tries examples and unlabelled rows too, see `calibrate`.
+    hierarchy : DataFrame, mapping or list of str, default=None
+        Parents of classes, see `calibrate`.
 
     Returns
     -------
@@ -408,7 +417,7 @@ def refit(
     log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
     # Draws of one fit are for the search alone: what is learned later is tried on whole classes, in fits without them.
     folds = None if find_shared_validation(found.folds) is not None else found.folds
-    calibrate(model, X, y, signatures, folds, engine, choice.calibration, few_shot=few_shot)
+    calibrate(model, X, y, signatures, folds, engine, choice.calibration, few_shot=few_shot, hierarchy=hierarchy)
     return model, choice
 
 

@@ -261,7 +261,7 @@ class SyncMiddleware:
                 async with self._lock:
                     await run_in_threadpool(self._classes.sync)
         except (sqlite3.Error, StoreError, ValueError) as error:
-            log.error("%s", error)
+            log.error("classes cannot be read: %s", error)
             why = "the database of classes has changed and cannot be read: the log says why; try again"
             raise Refusal(503, why) from None
         await self._app(scope, receive, send)

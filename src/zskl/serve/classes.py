@@ -7,7 +7,6 @@ is there whole or not at all, even after a crash.
 from __future__ import annotations
 
 import copy
-import logging
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from zskl.estimators.explanation import RowExplainer
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
-from zskl.serve.store import ClassStore, Line, StoredState, StoreError, TeachingState, class_line
+from zskl.serve.store import ClassStore, Line, StoredState, TeachingState, class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model
 from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
@@ -34,7 +33,6 @@ CACHED_EXPLAINERS = 4  # the same of what explains, which takes more memory
 EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
 UNTAUGHT = TeachingState()
 Attributes = Mapping[str, float]
-log = logging.getLogger("zskl.serve")
 
 
 def name_classes_by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
@@ -201,15 +199,7 @@ class ClassRegistry:
     def check_writable(self) -> None:
         """Refuse, as a change would be refused, if the database cannot be written."""
         with self.lock_for_change():
-            pass
-
-    def export(self) -> list[dict[str, Any]]:
-        """What is kept, as a file of classes."""
-        try:
-            return self.store.lines()
-        except StoreError as error:
-            log.error("%s", error)
-            raise Refusal(error.status, error.sentence) from None
+            self.store.check_room()
 
     def describe(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         if sentence is None:
@@ -279,14 +269,10 @@ class ClassRegistry:
     def lock_for_change(self) -> Iterator[ClassSnapshot]:
         """The current snapshot, which nobody else changes meanwhile, in this process or in another one."""
         with self.store.lock:
-            try:
-                with self.store.change():
-                    self._publish(*self._load())
-                    self._next = self._state, self.snapshot
-                    yield self.snapshot
-            except StoreError as error:
-                log.error("%s", error)
-                raise Refusal(error.status, error.sentence) from None
+            with self.store.change():
+                self._publish(*self._load())
+                self._next = self._state, self.snapshot
+                yield self.snapshot
             self._publish(*self._next)
 
     def apply_change(self, line: Line, name: str | None) -> ClassSnapshot:

@@ -11,21 +11,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from zskl import metrics
-from zskl._arrays import to_numpy
+from zskl._arrays import make_generator, to_numpy
 from zskl._validation import list_values
 from zskl.datasets import Dataset, letters
 from zskl.estimators._candidates import calibrate_scores, nearest_classes, pick_rows, top_columns
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.search_vectors import ProjectedRows
 from zskl.serve import schemas
-from zskl.serve.classes import ClassSnapshot, drop_feature_names
+from zskl.serve.classes import ClassDescription, ClassSnapshot, drop_feature_names
 from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.teaching import teach_model
@@ -38,10 +38,13 @@ PICTURE_TYPES = {
 }  # fmt: skip
 ROWS_FILE = "rows.csv"  # in a folder of pictures: columns "file" and "row"
 MIN_PIXELS = 64  # of a drawing on the screen: each of its own pixels becomes several
-RIVAL_SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mark: python benchmarks/rank_rivals.py
+SHARPNESS = 8  # power by which a fit, as a part of the best, counts: benchmarks/described_rows.py
+GOOD_FIT = 0.6  # where no class fits so well, something new is described
+UNCALIBRATED = 0.25  # temperature of a model without one, as a part of the spread of a row's scores
 TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
-MAX_SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
+MAX_SCORES = 50_000_000  # rows times classes whose scores are kept; with more, rows are ranked by the description alone
+KEPT_BACK = 5  # one of so many test rows is kept back
 MAX_NEAR_ROWS = 2000  # rows of a class among which the nearest are sought
 SAME_ROW = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 UNNAMED = "\n"  # a description; no class has this name, so nothing was taught about it
@@ -185,21 +188,24 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
     return found
 
 
-def find_gallery_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether each class differs from a description (p,) in a given attribute by more than half of its range."""
-    low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
-    apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
-    # rows of the other classes may fit what is described, but they fit their own class better
-    alike = set(table.labels[~apart].tolist())
-    return np.array([label not in alike for label in classes.tolist()])
+class KnownScores(NamedTuple):
+    """Rows as the model projects them, and (n, c) how likely each is of a class, as a part of its likeliest; the
+    score of that (n,)."""
+
+    projected: ProjectedRows
+    weights: Scores
+    best: Scores
+    temperature: float
 
 
-def subtract_rivals(scores: Scores, known: Scores, rivals: Mask) -> Scores:
-    """(n,) `scores` (n,) of a description, less a share of the best of the `rivals` (C,) among the `known` (n, C)."""
-    if not rivals.any():
-        return scores
-    best: Scores = np.max(known, axis=1, where=rivals, initial=-np.inf)
-    return scores - RIVAL_SHARE * best
+class Fits(NamedTuple):
+    """(c,) how well each class fits a description, from 0 to 1; (p,) the attributes that tell, and for these (c, m) how
+    far each class agrees, and its values."""
+
+    fit: Vector
+    telling: Mask
+    agreed: Vector
+    values: Vector
 
 
 class LoadedRows:
@@ -219,9 +225,8 @@ class LoadedRows:
         for part in ("trainval", *TEST_PARTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = drop_feature_names(model), threading.Lock()
-        # of the latest snapshot, whose version comes first
-        self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None
-        self._latest: tuple[int, ProjectedRows, Scores] | None = None
+        # version of the latest snapshot, and its scores
+        self._latest: tuple[int, KnownScores] | None = None
 
     @cached_property
     def pictured(self) -> Mask:
@@ -249,20 +254,14 @@ class LoadedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)
 
-    @cached_property
-    def _known(self) -> Scores:
-        """(n, C) scores of the seen classes, or (n, 0) where these are too many."""
-        if len(self.X) * len(self.model.seen_classes_) > MAX_SCORES:
-            return np.empty((len(self.X), 0), np.float32)
-        return to_numpy(self._projected.scores(None, self.model.seen_classes_))
-
     def rank(
-        self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
+        self, snapshot: ClassSnapshot, words: Vocabulary, described: ClassDescription, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
         rows = self._select_rows(wanted.part, wanted.pictures)
         if not len(rows):
             return []
-        scores = self.score_rows(vector, given, snapshot, wanted.label)
+        fits = fit_classes(snapshot, words, described).fit
+        scores = self.score_rows(snapshot, described.vector, fits, wanted.label)
         order, values = top_columns(scores[rows][None], min(wanted.top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self.describe_row(snapshot, row), "score": score} for row, score in best]
@@ -279,58 +278,62 @@ class LoadedRows:
         return found
 
     def score_rows(
-        self, vector: Vector, given: Mask, snapshot: ClassSnapshot | None = None, label: str | None = None
+        self, snapshot: ClassSnapshot, vector: Vector, fits: Vector, label: str | None = None
     ) -> NDArray[Any]:
-        """(n,) how well a description (p,), with what was taught about `label`, fits each row, less its rivals."""
-        label = None if label is None or snapshot is None else snapshot.resolve_name(label)
-        learned = snapshot is not None and label is not None and snapshot.taught.mentions(label)
-        with self._lock:  # the first one to ask projects, the others wait
-            projected, known = self._projected, self._known
-            if learned and snapshot is not None:
-                if self._latest is None or self._latest[0] != snapshot.version:
-                    projected = projected.with_model(snapshot.model)
-                    known = to_numpy(projected.scores(None, self.model.seen_classes_)) if known.shape[1] else known
-                    self._latest = snapshot.version, projected, known
-                _, projected, known = self._latest
-        scores = self._score_vector(projected, vector, label if learned else None)
-        if known.shape[1]:
-            table, classes = self.model.signature_table_, self.model.seen_classes_
-            scores = subtract_rivals(scores, known, find_gallery_rivals(table, classes, vector, given))
-        if not np.isfinite(scores).all():
+        """(n,) how surely each row is of what a description (p,) says, from 0 to 1.
+
+        A row is of each class with the probability that the model gives, and a class counts by its `fits` (c,). So rows
+        come in the order of the classes, as far as the model recognises them. The description is a class among the
+        others, which fits fully: with what was taught about `label`. With too many scores, it alone is scored.
+        """
+        label = None if label is None else snapshot.resolve_name(label)
+        known = self._known_scores(snapshot)
+        own = self._score_vector(known.projected, vector, label if label and snapshot.taught.mentions(label) else None)
+        if not np.isfinite(own).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
-        return scores
+        if not known.weights.shape[1]:
+            return own
+        if label is not None and snapshot.kinds.get(label) == "seen":
+            own = own - float(snapshot.model.calibration_)
+        weight = np.exp(np.clip((own - known.best) / known.temperature, -80, 80))
+        kept = (fits / max(float(fits.max()), GOOD_FIT)) ** SHARPNESS
+        return np.asarray((known.weights @ kept + weight) / (known.weights.sum(axis=1) + weight))
 
-    def count_wins(self, snapshot: ClassSnapshot, vector: Vector, without: str | None = None) -> int:
+    def _known_scores(self, snapshot: ClassSnapshot) -> KnownScores:
+        with self._lock:  # the first one to ask computes, the others wait
+            if self._latest is None or self._latest[0] != snapshot.version:
+                self._latest = snapshot.version, self._score_known(snapshot, snapshot.model)
+            return self._latest[1]
+
+    def _score_known(self, snapshot: ClassSnapshot, model: ZeroShotClassifier) -> KnownScores:
+        names = list(snapshot.kinds)
+        projected = self._projected.with_model(model) if snapshot.taught else self._projected
+        if len(self.X) * len(names) > MAX_SCORES:
+            return KnownScores(projected, np.empty((len(self.X), 0)), np.empty(0), 1.0)
+        seen = np.array([kind == "seen" for kind in snapshot.kinds.values()])
+        scores = calibrate_scores(to_numpy(projected.scores(snapshot.table, names)), seen, float(model.calibration_))
+        temperature = UNCALIBRATED * float(scores.std(axis=1).mean()) or 1.0
+        if model.temperatures_:  # of rows of seen and unseen classes together
+            temperature = float(model.temperatures_["mixed"])
+        best = scores.max(axis=1)
+        return KnownScores(projected, np.exp((scores - best[:, None]) / temperature), best, temperature)
+
+    def count_wins(self, snapshot: ClassSnapshot, vector: Vector, without: str | None = None) -> int | None:
         """How many rows would be taken for a described class (p,) if it were added, or replaced the class `without`."""
-        key = (snapshot.version, without)
-        with self._lock:
-            if self._rivals is None or self._rivals[0] != key:
-                self._rivals = key, *self._best_rival_scores(snapshot, without)
-            _, projected, best = self._rivals
-        scores = self._score_vector(projected, vector, without)
-        tie = ROUNDING * np.abs(best[np.isfinite(best)]).max(initial=0.0)  # beside its equal a class wins nothing
-        return int(np.count_nonzero(scores > best + tie))
+        known = self._known_scores(snapshot)
+        if snapshot.taught and without is None:  # with any class more: what examples do depends on their number
+            table = _add_gallery_description(snapshot.table, snapshot.table.matrix.mean(axis=0))
+            known = self._score_known(snapshot, teach_model(self.model, table, snapshot.taught))
+        if not known.weights.shape[1]:
+            return None
+        others = np.array([name != without for name in snapshot.kinds])
+        best = np.max(known.weights, axis=1, where=others, initial=np.finfo(np.float32).tiny)
+        tie = ROUNDING * np.abs(known.best).max(initial=0.0)  # beside its equal a class wins nothing
+        scores = self._score_vector(known.projected, vector, without)
+        return int(np.count_nonzero(scores > known.best + known.temperature * np.log(best) + tie))
 
-    def has_rival_scores(self, snapshot: ClassSnapshot) -> bool:
-        return self._rivals is not None and self._rivals[0][0] == snapshot.version
-
-    def _best_rival_scores(self, snapshot: ClassSnapshot, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
-        """The projected rows, and (n,) the best score of the other classes, calibrated as beside an unseen class."""
-        names = [name for name in snapshot.kinds if name != without]
-        best = np.full(len(self.X), -np.inf, np.float32)
-        projected, model, width = self._projected, self.model, max(1, MAX_SCORES // len(self.X))
-        if snapshot.taught:
-            model = snapshot.model
-            if without is None:  # with any class more: what examples do depends on the number of classes
-                table = _add_gallery_description(snapshot.table, snapshot.table.matrix.mean(axis=0))
-                model = teach_model(self.model, table, snapshot.taught)
-            projected = projected.with_model(model)
-        for start in range(0, len(names), width):
-            some = names[start : start + width]
-            scores = to_numpy(projected.scores(snapshot.table, some))
-            seen = np.array([snapshot.kinds[name] == "seen" for name in some])
-            best = np.maximum(best, calibrate_scores(scores, seen, float(model.calibration_)).max(axis=1))
-        return projected, best
+    def has_scores(self, snapshot: ClassSnapshot) -> bool:
+        return self._latest is not None and self._latest[0] == snapshot.version
 
     def _score_vector(self, projected: ProjectedRows, vector: Vector, label: str | None) -> NDArray[Any]:
         """(n,) the score of a description (p,) for each row, under the name `label` if it has one."""
@@ -347,10 +350,27 @@ class LoadedRows:
         rows = rows[~np.isin(rows, marked)]
         return rows[self.pictured[rows]] if pictures else rows
 
+    @cached_property
+    def kept_back(self) -> RowNumbers:
+        """Test rows that are never offered to label: they show how labels help."""
+        rows = np.concatenate([self.data.parts[part] for part in TEST_PARTS])
+        return make_generator(0).permutation(rows)[: len(rows) // KEPT_BACK]
+
     def choose_rows_to_label(self, snapshot: ClassSnapshot, count: int, pictures: bool) -> schemas.RowsToLabel:
-        rows = self.unlabelled_rows("all", snapshot, pictures)
+        free = self.unlabelled_rows("all", snapshot, pictures)
+        rows = free[~np.isin(free, self.kept_back)]
+        kept = np.intersect1d(self.unlabelled_rows("all", snapshot), self.kept_back)
+        kept = kept[np.isin(self.labels[kept], list(snapshot.kinds))]
+        known = self._known_scores(snapshot)
+        told = (
+            np.array(list(snapshot.kinds), object)[known.weights[kept].argmax(axis=1)] if known.weights.size else kept
+        )
+        accuracy = float(np.mean(told == self.labels[kept])) if known.weights.size and len(kept) else None
+        about: schemas.RowsToLabel = {
+            "version": snapshot.version, "accuracy": accuracy, "kept_back": len(kept), "rows": []
+        }  # fmt: skip
         if not len(rows) or len(snapshot.kinds) < 2:
-            return {"version": snapshot.version, "rows": []}
+            return about
         X, most = self.features(rows.tolist()), min(count, len(rows))
         found = pick_rows(snapshot.model, X, most, "margin", snapshot.table)
         likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
@@ -361,7 +381,7 @@ class LoadedRows:
                 for name, share in zip(names, shares, strict=True)
             ]
             chosen.append({"row": row, "picture": bool(self.pictured[row]), "guesses": guesses})
-        return {"version": snapshot.version, "rows": chosen}
+        return {**about, "rows": chosen}
 
     def list_rows(
         self,
@@ -490,6 +510,17 @@ def class_agreements(snapshot: ClassSnapshot, words: Vocabulary, vector: Vector,
         if row.mean() > best[k]:
             best[k], found[k], values[k] = row.mean(), row, own
     return found, values
+
+
+def fit_classes(snapshot: ClassSnapshot, words: Vocabulary, described: ClassDescription) -> Fits:
+    """By the given attributes; a sentence by its similarity; where nothing is given, all fit."""
+    vector, given, c = described.vector, described.given(words.names), len(snapshot.kinds)
+    telling, none = words.drop_implied(vector, given), np.zeros((c, 0))
+    if described.sentence is not None or not given.any():
+        alike = np.ones(c) if described.sentence is None else class_similarities(snapshot, vector)
+        return Fits(np.clip(alike, 0.0, 1.0), telling, none, none)
+    agreed, values = class_agreements(snapshot, words, vector, telling)
+    return Fits(agreed.mean(axis=1), telling, agreed, values)
 
 
 def class_similarities(snapshot: ClassSnapshot, vector: Vector) -> Vector:

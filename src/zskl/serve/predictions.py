@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from zskl._arrays import to_numpy
+from zskl.decisions import Decider
 from zskl.estimators._candidates import calibrate_scores, get_temperatures, to_probabilities, top_columns
 from zskl.estimators.explanation import pair_explained_columns
 from zskl.serve import requests, schemas
@@ -58,9 +59,20 @@ def predict_rows(
         constant = float(snapshot.model.calibration_)
     fitted = snapshot.model
     temperatures = None if fitted.temperatures_ is None else get_temperatures(fitted, panel.seen)
-    if options.reject is not None and temperatures is None:
-        why = f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
+    reject, least = options.reject, options.min_probability
+    if reject is not None and temperatures is not None and fitted.decisions_ is None:
+        reject, least = None, reject  # as 0.2 meant it: this model was calibrated then
+    if least is not None and temperatures is None:
+        why = f"min_probability is {least}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
         raise Refusal(422, why)
+    decider = None
+    if not (reject is None and options.coverage is None and options.risk is None):
+        if fitted.decisions_ is None:
+            raise Refusal(422, f"the model has no thresholds for coverage, reject and risk: {CALIBRATE_HINT}")
+        try:
+            decider = Decider(fitted, panel.labels, panel.seen, options.coverage, reject, options.risk)
+        except ValueError as error:
+            raise Refusal(422, str(error)) from None
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -83,7 +95,8 @@ def predict_rows(
                 for k, score, share in zip(places, best, shares, strict=True)
             ]
             ranked = {"class": labels[places[0]], "top": top, "average": average}
-            found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "words", "nearest"))))
+            empty = dict.fromkeys(("none_of_these", "set", "node", "explanation", "words", "nearest"))
+            found.append(cast(Prediction, ranked | empty))
         if options.explain:
             theirs = None if options.against is None else labels.index(options.against)
             columns = pair_explained_columns(scores, None, theirs)
@@ -96,11 +109,25 @@ def predict_rows(
                     one["words"] = words
         for one in found:
             del one["top"][options.top :]
-            if options.reject is not None:
-                one["none_of_these"] = (one["top"][0]["probability"] or 0.0) < options.reject
+            if least is not None:
+                one["none_of_these"] = (one["top"][0]["probability"] or 0.0) < least
+        if decider is not None:
+            # Thresholds are of scores as the model calibrates them, whatever constant is tried out here.
+            own = float(fitted.calibration_) if panel.situation == "mixed" else 0.0
+            _add_decisions(decider, calibrate_scores(to_numpy(raw), panel.seen, own), found)
         predictions += found
     features = X.tolist() if options.features else None
     return {"version": snapshot.version, "calibration": constant, "predictions": predictions, "features": features}
+
+
+def _add_decisions(decider: Decider, scores: Features, found: Sequence[Prediction]) -> None:
+    sets = decider.sets(scores) if decider.limits is not None else [None] * len(found)
+    nodes = decider.nodes(scores).tolist() if decider.depths is not None else [None] * len(found)
+    unknown = decider.unknown(scores).tolist() if decider.least is not None else [None] * len(found)
+    for one, members, node, none in zip(found, sets, nodes, unknown, strict=True):
+        one["set"], one["node"] = None if members is None else list(members), node
+        if none is not None:
+            one["none_of_these"] = none or bool(one["none_of_these"])
 
 
 def encode_answers(parts: Iterable[Predictions]) -> bytes:
@@ -304,7 +331,8 @@ def _measure_prediction_size(
     limits = service.limits
     if options.explain and n > limits.explained_rows:
         raise Refusal(413, f"the request asks for {n} explanations: expected at most {limits.explained_rows}")
-    listed = n * min(options.top, len(options.candidates or snapshot.kinds))
+    every = len(options.candidates or snapshot.kinds)
+    listed = n * (min(options.top, every) if options.coverage is None else every)
     if listed > limits.answers:
         raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
     if options.nearest and listed > MAX_NEAREST_CLASSES:

@@ -125,7 +125,7 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
     @app.get("/export", response_class=Response, **LINES)
     async def export() -> Response:
         """Added classes, what they were taught, and the adaptation, as JSON lines: a file for `--classes`."""
-        lines = await run_in_threadpool(lambda: [to_json(line) for line in service.classes.export()])
+        lines = await run_in_threadpool(lambda: [to_json(line) for line in service.classes.store.lines()])
         return Response(b"".join(line + b"\n" for line in lines), media_type="application/jsonl")
 
     @app.post("/undo", response_model=schemas.UndoneChange, **responses.json_body("Undo", 404, 409, 413, 415, 422, 507))
@@ -190,9 +190,10 @@ def add_class_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLim
 
 def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     @app.get("/classes/{name:text}/examples", response_model=schemas.ExampleList, **responses.refusal_responses(404))
-    async def list_examples(name: str) -> Response:
-        """The rows that were marked as right or wrong for a class here, the oldest first."""
-        found = service.list_examples(name)
+    async def list_examples(request: Request, name: str, features: bool = False) -> Response:
+        """The rows that were marked as right or wrong for a class here, the oldest first; `features` lists theirs."""
+        requests.check_request_parameters(request.query_params, ("features",))
+        found = service.list_examples(name, features)
         return json_response(found, headers={"etag": f'"{found["version"]}"'})
 
     @app.post(
@@ -278,14 +279,14 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
 def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits, handler: PredictionHandler) -> None:
     @app.post("/rank", response_model=schemas.RankedRows, **responses.json_body("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
-        """The rows of the loaded data that fit a description best. The score is that of the description, less half the
-        best score of the seen classes that it rules out."""
+        """The rows of the loaded data that fit a description best. The score is the fit that is expected of a row: how
+        well its likely classes fit the description, which is a class among them."""
         wanted = await requests.read_small_body(schemas.Wanted, request, service.limits)
         rows, snapshot = service.rows, service.snapshot
         one = await run_in_threadpool(service.classes.describe, wanted.attributes, wanted.sentence)
-        given = one.given(service.classes.words.names)
-        async with nullcontext() if service.ranking_cost(len(given)) < QUICK_OPERATIONS else concurrency.work:
-            best = await run_in_threadpool(rows.rank, snapshot, one.vector, given, wanted)
+        words = service.classes.words
+        async with nullcontext() if service.ranking_cost(len(words.names)) < QUICK_OPERATIONS else concurrency.work:
+            best = await run_in_threadpool(rows.rank, snapshot, words, one, wanted)
         return json_response(schemas.RankedRows(defaulted=one.defaulted, rows=best))
 
     @app.get("/rows", response_model=schemas.RowList, **responses.refusal_responses(409))

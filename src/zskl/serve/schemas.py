@@ -6,7 +6,7 @@ mypy checks. They cost nothing at run time, and may have a field called "class".
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
@@ -114,6 +114,7 @@ class Model(TypedDict):
     added: int
     calibration: float
     probabilities: bool
+    decides: bool  # whether it has thresholds for `coverage`, `reject` and `risk`
     explains: bool
     teaches: bool
     data: LoadedData | None
@@ -231,12 +232,13 @@ class NewExample(RequestBody):
 
 
 class ListedExample(TypedDict):
-    """`row` is null for features, photos, and rows of data that are not loaded."""
+    """`row` is null for features, photos, and rows of data that are not loaded. `features` if they are asked for."""
 
     id: str
     right: bool
     row: int | None
     picture: bool
+    features: NotRequired[list[float]]
 
 
 class SavedExample(ListedExample):
@@ -295,9 +297,12 @@ class RowToLabel(TypedDict):
 
 
 class RowsToLabel(TypedDict):
-    """The row to label first comes first, each with the best two classes."""
+    """The row to label first comes first, each with the best two classes. `accuracy` is the share of right answers for
+    rows that are kept back: test rows of the data that are never offered here. Null if there are none."""
 
     version: int
+    accuracy: float | None
+    kept_back: int
     rows: list[RowToLabel]
 
 
@@ -370,6 +375,7 @@ class FittingClasses(TypedDict):
 MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
 Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
+Share = Annotated[float, Field(allow_inf_nan=False, gt=0, lt=1)]
 
 
 class PredictionOptions(BaseModel):
@@ -390,7 +396,16 @@ class PredictionOptions(BaseModel):
     )
     raw: bool = Field(default=False, description="As 0.2 said it: the same as by=attributes.")
     attributes: int = Field(default=5, ge=1, le=1000, description="How many attributes an explanation names.")
+    coverage: Share | None = Field(
+        default=None, description="List the set of classes that holds the true one so often, such as 0.9."
+    )
     reject: Probability | None = Field(
+        default=None, description="Say none of these, also for this share of rows of the classes, such as 0.05."
+    )
+    risk: Share | None = Field(
+        default=None, description="Name the deepest class or parent that is wrong so seldom, such as 0.1."
+    )
+    min_probability: Probability | None = Field(
         default=None, description="Say none of these where the best probability is below this number."
     )
     nearest: int = Field(
@@ -497,7 +512,9 @@ Prediction = TypedDict(
         "class": str,
         "top": list[RankedClass],
         "average": float,  # score of a candidate
-        "none_of_these": bool | None,  # None: `reject` was not asked for
+        "none_of_these": bool | None,  # None: neither `reject` nor `min_probability` was asked for
+        "set": list[str] | None,  # best first; None: `coverage` was not asked for
+        "node": str | None,  # a class, a parent, or "unknown"; None: `risk` was not asked for
         "explanation": ExplanationAnswer | None,
         "words": WordsAnswer | None,  # the explanation of a text
         "nearest": list[NearestRows] | None,

@@ -160,6 +160,7 @@ class Service:
             "added": kinds.count("added"),
             "calibration": float(snapshot.model.calibration_),
             "probabilities": model.temperatures_ is not None,
+            "decides": model.decisions_ is not None,
             "explains": explains,
             "teaches": can_learn(model),
             "data": None if self._rows is None else _describe_service_data(self._rows),
@@ -178,7 +179,7 @@ class Service:
 
     def fitting_cost(self, attributes: int) -> int:
         """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""
-        classes = 1 if self._rows is None or self._rows.has_rival_scores(self.snapshot) else len(self.snapshot.kinds)
+        classes = 1 if self._rows is None or self._rows.has_scores(self.snapshot) else len(self.snapshot.kinds)
         return classes * self.ranking_cost(attributes)
 
     def find_fitting_classes(self, described: ClassDescription, sought: schemas.Sought) -> schemas.FittingClasses:
@@ -186,21 +187,15 @@ class Service:
         own = None if sought.replaces is None else snapshot.resolve_name(sought.replaces)
         if own is not None and snapshot.kinds.get(own) != "added":
             raise Refusal(422, f"replaces is {quote(sought.replaces)}: expected an added class")
-        names, vector, given = list(snapshot.kinds), described.vector, described.given(words.names)
+        names, vector = list(snapshot.kinds), described.vector
+        if described.sentence is None and not described.given(words.names).any():
+            raise Refusal(422, "the description has no attributes: give at least one")
         alike = gallery.class_similarities(snapshot, vector)
-        telling = words.drop_implied(vector, given)
-        if described.sentence is None:
-            if not given.any():
-                raise Refusal(422, "the description has no attributes: give at least one")
-            agreed, values = gallery.class_agreements(snapshot, words, vector, telling)
-            fits = agreed.mean(axis=1)
-        else:
-            agreed = values = np.zeros((len(names), 0))
-            fits = np.clip(alike, 0.0, 1.0)
+        fits, telling, agreed, values = gallery.fit_classes(snapshot, words, described)
         order = np.argsort(-fits, kind="stable")[: sought.top].tolist()
         best: dict[str, list[schemas.Row]] = {}
         if sought.rows and self._rows is not None:
-            scores = self._rows.score_rows(vector, given)
+            scores = self._rows.score_rows(snapshot, vector, fits)
             best = self._rows.best_rows(snapshot, [names[k] for k in order], scores, sought.rows)
         found: list[schemas.FittingClass] = []
         for k in order:
@@ -215,12 +210,14 @@ class Service:
         wins = None if self._rows is None else self._rows.count_wins(snapshot, vector, own)
         return {"defaulted": described.defaulted, "wins": wins, "nearest": near, "classes": found}
 
-    def list_examples(self, name: str) -> schemas.ExampleList:
+    def list_examples(self, name: str, features: bool = False) -> schemas.ExampleList:
         snapshot = self.snapshot
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
         right = sum(one.right for one in marked)
         listed, wrong = [self.describe_example(one) for one in marked], len(marked) - right
+        for one, each in zip(marked, listed if features else (), strict=False):
+            each["features"] = one.features.tolist()
         return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
@@ -248,7 +245,12 @@ class Service:
         listed: list[schemas.ListedClass] = []
         for name, kind in snapshot.kinds.items():
             rows = None if self._rows is None else self._rows.class_sizes[name]
-            picture = None if self._rows is None else self._rows.first_pictured.get(name)
+            taught = [
+                one["row"]
+                for one in map(self.describe_example, snapshot.taught.examples_of(name))
+                if one["picture"] and one["right"]
+            ]
+            picture = None if self._rows is None else self._rows.first_pictured.get(name, next(iter(taught), None))
             listed.append({"name": name, "kind": kind, "rows": rows, "picture": picture})
         return {"version": snapshot.version, "classes": listed}
 

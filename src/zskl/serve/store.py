@@ -11,6 +11,7 @@ import base64
 import json
 import logging
 import os
+import shutil
 import sqlite3
 import threading
 import weakref
@@ -18,15 +19,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from zskl import _files as files
 from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.experiments import run_folder
+from zskl.serve.errors import Refusal
 from zskl.serve.schemas import Verdict
 
 APPLICATION, FORMAT = 0x7A736B6C, 1  # "zskl", in the head of the file; and the version of these tables
@@ -36,12 +37,13 @@ CREATE TABLE classes (place INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NUL
 CREATE TABLE examples (place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, class TEXT NOT NULL,
     right INTEGER NOT NULL, features TEXT NOT NULL, row INTEGER, data TEXT);
 CREATE INDEX examples_of_class ON examples (class);
-CREATE TABLE taught (class TEXT PRIMARY KEY, version INTEGER NOT NULL);
+CREATE TABLE taught (class TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE adaptation (version INTEGER NOT NULL, line TEXT NOT NULL);
 CREATE TABLE changes (version INTEGER PRIMARY KEY, at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, class TEXT,
     undo TEXT NOT NULL)
 """
 KEPT_CHANGES = 1000  # that can be undone, if nobody has changed the same class since
+LEAST_ROOM = 1 << 18  # bytes on the disk, or the service is not ready
 BUSY_SECONDS = 10.0  # that a change waits for those of other processes
 NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 LINE_START = b'{"key": "'
@@ -172,50 +174,26 @@ def _decode_adaptation(line: Line, version: int) -> Adaptation:
 
 # A file of classes of version 0.1 or 0.2
 
-_Numbers = Annotated[str, AfterValidator(lambda text: (_decode_stored_numbers(text), text)[1])]
+_TEXT, _COUNT, _MAYBE = (str,), (int, type(None)), (str, type(None))
+_FIELDS: dict[str | None, dict[str, tuple[type, ...]]] = {
+    EXAMPLE_KEY: {"id": _TEXT, "class": _TEXT, "right": (bool,), "row": _COUNT, "data": _MAYBE, "features": _TEXT},
+    FORGOTTEN_KEY: {"ids": (list,)},
+    ADAPTED_KEY: {"kept": (list,), "told": (dict, type(None))},
+    None: {"deleted": (bool,), "attributes": (dict,)},  # of a class
+}
 
 
-class _FileLine(BaseModel):
-    model_config = ConfigDict(strict=True)
-    version: int = 0
-
-
-class _ExampleLine(_FileLine):
-    key: Literal[" example"]
-    id: str
-    label: str = Field(alias="class")
-    right: bool
-    row: int | None
-    data: str | None
-    features: _Numbers
-
-
-class _ForgottenLine(_FileLine):
-    key: Literal[" forgotten"]
-    ids: list[str]
-    versions: dict[str, int] = {}
-
-
-class _AdaptedPart(BaseModel):
-    classes: list[str]
-    sums: _Numbers
-    record: dict[str, Any]
-
-
-class _AdaptedLine(_FileLine):
-    key: Literal[" adapted"]
-    kept: list[_AdaptedPart]
-    told: dict[str, Any] | None
-
-
-class _ClassLine(_FileLine):
-    key: Annotated[str, Field(pattern="^[^ ]")]
-    deleted: bool
-    attributes: dict[str, float]
-    sentence: str = ""
-
-
-_FILE_LINE: TypeAdapter[object] = TypeAdapter(_ExampleLine | _ForgottenLine | _AdaptedLine | _ClassLine)
+def _check_line(line: Line) -> None:
+    key = line["key"]
+    fields = {"key": _TEXT, **_FIELDS[key if key in _FIELDS else None]}
+    numbers = [*line.get("attributes", {}).values(), *line.get("versions", {}).values(), line.get("version", 0)]
+    typed = all(type(line[name]) in kinds for name, kinds in fields.items()) and type(line.get("sentence", "")) is str
+    if not typed or {type(one) for one in numbers} - {int, float}:
+        raise ValueError("not a line of classes")
+    if key == EXAMPLE_KEY:
+        _decode_stored_numbers(line["features"])
+    elif key == ADAPTED_KEY:
+        _decode_adaptation(line, 0)
 
 
 def read_class_file(path: Path) -> Sequence[Line]:
@@ -228,20 +206,20 @@ def read_class_file(path: Path) -> Sequence[Line]:
     try:
         lines = run_folder.parse_lines(content, path)
         for line in lines:
-            _FILE_LINE.validate_python(line)
+            _check_line(line)
         if last[: len(LINE_START)] == LINE_START[: len(last)]:
             return lines
-    except (ValidationError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         pass
     raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
 
 
-class StoreError(Exception):
-    """The database cannot be read or written. The `sentence` is for clients, and does not name the file."""
+class StoreError(Refusal):
+    """The database cannot be read or written. The sentence is for clients: only the log names the file."""
 
     def __init__(self, message: str, sentence: str, status: int = 503) -> None:
-        super().__init__(message)
-        self.sentence, self.status = sentence, status
+        super().__init__(status, sentence)
+        log.error("%s", message)
 
 
 MEND = (
@@ -322,6 +300,7 @@ class ClassStore:
             raise ValueError(f"{self.path} is not a database of classes of this version: name another by --classes")
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")  # on the disk before it is acknowledged
+        self._connection.execute("PRAGMA wal_autocheckpoint = 100")  # pages: else it takes megabytes of a small disk
         with self._transaction():
             if not self._value("SELECT count(*) FROM sqlite_master"):
                 for statement in SCHEMA.split(";"):
@@ -439,6 +418,11 @@ class ClassStore:
         if last == version:
             self._write(json.loads(lines), name)
         return cast(str, name) if last == version else last
+
+    def check_room(self) -> None:
+        """Refuse if the disk is so full that a change may not fit."""
+        if self.path is not None and shutil.disk_usage(self.path.parent).free < LEAST_ROOM:
+            raise StoreError(f"the disk of {self.path} is full", "the disk is full: make room, then changes work again")
 
     def check(self) -> None:
         """Refuse changes if somebody has removed, replaced or cut short the files: they would be lost."""

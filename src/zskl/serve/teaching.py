@@ -151,6 +151,9 @@ class Teaching:
 
 def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:
     """What validation classes say about so many unlabelled rows, before any are used."""
+    if not hasattr(snapshot.model, "_adaptation_estimate"):
+        why = f"a service does not adapt models of kind {snapshot.model.kind!r}: use zskl adapt on the model file, "
+        raise Refusal(409, f"{why}if it learns from unlabelled rows")
     try:
         entry = copy_with_classes(snapshot.model, snapshot.table)._adaptation_estimate(among, rows)
     except ValueError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,75 +22,28 @@ from zskl.serve.schemas import Attribute, NamedAttribute, UnderstoodWords
 from zskl.signatures import sentences
 from zskl.signatures.sentences import Encoder, encode_class_texts, make_texts
 
-# what tables of attributes say: what people say for it; words on the left, between commas, are all meant
-_SYNONYMS = """
-bill: beak billed beaked
-breast: chest breasted
-crown: cap crowned
-forehead: face
-head, crown, forehead, nape: head headed
-nape, throat: neck
-throat: chin throated
-belly: stomach tummy abdomen bellied
-underparts, belly: underside underneath
-leg: feet foot legged
-eye: iris eyed
-wing: winged
-tail: tailed
-grey: gray silver ash
-yellow: golden gold lemon
-red: scarlet crimson
-red, iridescent: ruby
-rufous: chestnut rust rusty ginger
-buff: tan beige cream sandy
-purple: violet lilac mauve
-blue: turquoise azure navy
-blue, green: teal
-green: emerald
-black: ebony jet
-grey, black: charcoal
-white: ivory snowy
-red, brown: maroon
-orange, yellow: amber
-pink: rose
-iridescent: shiny metallic
-multi colored: colourful colorful multicolored multicoloured
-striped: stripe streaked streak barred
-spotted: spot speckled dotted
-crested: crest tuft
-masked: mask
-plain, solid: plain
-solid: uniform
-cone: conical thick
-pointed: pointy sharp
-squared: square
-rounded: round
-small: little
-very small: tiny
-large: big
-very large: huge giant
-"""
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    word: tuple(meaning.split(", "))
-    for meaning, words in (line.split(":") for line in _SYNONYMS.strip().splitlines())
-    for word in words.split()
-}
-
 
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 GENERIC = _word_set("color colour shape pattern length size primary main overall has type")  # name no part
-CONNECTORS = _word_set("and or bright dark pale light deep mostly partly very")  # between a value and its part
-COPULAS = _word_set("is are was were that which looks look seems in of being quite very rather mostly all")
-NEGATIONS = _word_set("no not without never lacks lacking")
+ARTICLES = _word_set("a an the its it his her their this these each")
+COPULAS = _word_set("is are was were looks look seems being")
+PREPOSITIONS = _word_set(
+    "on in across around at along over through behind between under above below beneath near of to by"
+)
+JOINS = _word_set("and or nor ,")
+NEGATIONS = _word_set("no not without never lacks lack lacking neither nor")
 STOP_WORDS = _word_set(
-    "with a an the its it he she they has have had having this these there on at to by from as"
-).union(CONNECTORS, COPULAS, NEGATIONS)
+    "with but that which who have having had has there from as be than quite very rather mostly fairly so too also he "
+    "she they some other others like any bird birds animal animals creature"
+).union(ARTICLES, COPULAS, PREPOSITIONS, JOINS, NEGATIONS)
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[,;.:!?]")
 PUNCTUATION = frozenset(",;.:!?")
-MAX_GAP = 3  # words between a value and its part, or a negation and what it denies
+FAR = 6  # words between a mark and the part that it is on: "a patch on the side of its very small head"
+SIDES = _word_set("upperpart underpart")  # "all over", beside the whole
+FAINT = 2 / 3  # of the range of an attribute: "pale yellow", "yellowish"
 MIN_SIMILARITY = 0.75  # cosine of words that count as the same: "brow" is an eyebrow, a "songbird" not a hummingbird
 SEPARATORS = ("=", "::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
 MAX_RATIO = 1000.0  # to the largest value of the model's table: beyond that a description is a mistake, or an attack
@@ -96,12 +51,13 @@ TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 
 
 class Mention(NamedTuple):
-    """An attribute that words name: its place, whether they deny it, the words, and whether one of these is a guess."""
+    """An attribute that words name: its place, whether they deny it, the words, whether that is a guess, how much."""
 
     place: int
     denied: bool
     words: str
     guessed: bool = False
+    strength: float = 1.0
 
 
 class _Meaning(NamedTuple):
@@ -111,12 +67,50 @@ class _Meaning(NamedTuple):
     parts: frozenset[str]
 
 
-class Phrases:
-    """Finds the attributes of a model in a text: "small black bird with a yellow head".
+class _Sense(NamedTuple):
+    """A value that a phrase names: of this part alone, only beside a part, or a guess."""
 
-    An attribute of a group is a value of a part: "yellow" of "crown color". A value that somebody names belongs to the
-    part after it ("yellow head", "black and white wings") or before it ("its head is yellow"). Without a part it
-    belongs to the whole ("primary color", "size"), or to the only part that can have it ("forked", of tails).
+    value: tuple[str, ...]
+    part: str | None = None
+    beside: bool = False
+    guessed: bool = False
+
+
+@dataclass
+class _Entry:
+    """What a phrase means: values, parts, and roles, which are headings of words.txt."""
+
+    senses: list[_Sense] = field(default_factory=list)
+    parts: set[str] = field(default_factory=set)
+    roles: set[str] = field(default_factory=set)
+
+
+class _Item(NamedTuple):
+    """A phrase of a text: the places of its words, its first word, what it means, whether it is faint, or a guess."""
+
+    at: tuple[int, ...]
+    word: str
+    entry: _Entry
+    faint: bool = False
+    guessed: bool = False
+
+
+class _Pending(NamedTuple):
+    """A value that was named and waits for its part: with the places of words that say how, or deny it."""
+
+    item: _Item
+    denied: bool
+    faint: bool
+    near: tuple[int, ...]
+
+
+class Phrases:
+    """Finds the attributes of a model in a text: "small black bird with a yellow head, no crest".
+
+    An attribute of a group is a value of a part: "yellow" of "crown color". Values wait for the next part ("black and
+    white wings", "a white patch on the wing"), or belong to a part before ("its head is yellow", "a bill with a red
+    tip"). Without a part they belong to the whole ("primary color", "size"), or to the only part that can have them
+    ("forked", of tails). What denies holds up to the part that it stands by. words.txt says what else words mean.
     """
 
     def __init__(self, labels: Sequence[tuple[str | None, str]]) -> None:
@@ -125,7 +119,39 @@ class Phrases:
         self._by_value: dict[tuple[str, ...], list[int]] = {}
         for place, one in enumerate(self._meanings):
             self._by_value.setdefault(one.value, []).append(place)
-        self._longest = max((len(value) for value in self._by_value), default=0)
+        self._entries: dict[tuple[str, ...], _Entry] = defaultdict(_Entry)
+        for value in self._by_value:
+            for name in {value, value[:-1] if value[-1] == "like" else value}:  # an owl is owl-like
+                self._entries[name].senses.append(_Sense(value))
+        for part in self._parts:
+            self._entries[part,].parts.add(part)
+        self._instead: dict[str, set[str]] = {}
+        self._read_lexicon()
+        self._longest = max((len(phrase) for phrase in self._entries), default=0)
+
+    def _read_lexicon(self) -> None:
+        section = ""
+        for line in (resources.files("zskl.serve") / "words.txt").read_text("utf-8").splitlines():
+            if line.startswith("["):
+                section = line.strip("[]")
+            elif line and not line.startswith("#"):
+                meanings, _, words = line.rpartition(": ")
+                found = _Entry(roles=set() if meanings else {section})
+                for meaning in filter(None, meanings.split(", ")):
+                    value, _, part = meaning.rstrip("?").partition("@")
+                    if section in ("parts", "instead"):
+                        found.parts |= {value} & self._parts
+                    elif _split_phrase(value) in self._by_value and (not part or part in self._parts):
+                        sense = _Sense(_split_phrase(value), part or None, section != "values", meaning.endswith("?"))
+                        found.senses.append(sense)
+                for phrase in map(_split_phrase, words.split(", ")):
+                    if section == "instead":
+                        self._instead[phrase[0]] = found.parts
+                    elif found != _Entry():
+                        entry = self._entries[phrase]
+                        entry.parts |= found.parts
+                        entry.roles |= found.roles
+                        entry.senses += [one for one in found.senses if one not in entry.senses]
 
     @property
     def known(self) -> list[str]:
@@ -133,94 +159,210 @@ class Phrases:
 
     def read(self, text: str, similar: Mapping[str, str] | None = None) -> tuple[list[Mention], list[str]]:
         """The attributes that a text names, each once, in its order; and the words that name none."""
-        tokens, also = [word.lower() for word in WORD.findall(text)], similar or {}
-        senses = [(*_word_senses(word), *((also[word],) if word in also else ())) for word in tokens]
-        mentions = list(self._find_mentions(senses))
-        valued = {at for start, end, _ in mentions for at in range(start, end)}
-        used = set(valued)
+        tokens = [word.lower().removesuffix("'s") for word in WORD.findall(text.replace("’", "'"))]
+        reading = _Reading(self, list(self._find_items(tokens, similar or {})))
         found: dict[int, Mention] = {}
-        for start, end, values in mentions:
-            parts, named_at = self._find_parts(senses, tokens, start, end, valued)
-            for place in self._match_places(values, parts):
-                denied = any(word in NEGATIONS for word in tokens[max(0, start - MAX_GAP) : start])
-                words = " ".join([*tokens[start:end], *(tokens[at] for at in named_at if not start <= at < end)])
-                guessed = any(tokens[at] in also for at in (*range(start, end), *named_at))
-                found.setdefault(place, Mention(place, denied, words, guessed))
-                used.update(named_at)
-        rest = [at for at in range(len(tokens)) if at not in used and not self._parts.intersection(senses[at])]
-        unknown = [tokens[at] for at in rest if tokens[at] not in STOP_WORDS | PUNCTUATION]
-        return list(found.values()), list(dict.fromkeys(unknown))
+        used: dict[int, set[int]] = {}  # attribute → the places of its words
+        for place, denied, faint, guessed, at in reading.found:
+            if place not in found or found[place].denied == denied:  # "slate gray"
+                used[place] = used.get(place, set()) | at
+            words = " ".join(tokens[k] for k in sorted(used[place]))
+            sure = found[place].strength if place in found else 0.0
+            found.setdefault(place, Mention(place, denied, words, guessed))
+            found[place] = found[place]._replace(words=words, strength=max(sure, FAINT if faint else 1.0))
+        every = set().union(*used.values())
+        rest = [word for at, word in enumerate(tokens) if at not in every and word not in STOP_WORDS | PUNCTUATION]
+        return list(found.values()), list(dict.fromkeys(rest))
 
-    def _find_mentions(self, senses: list[tuple[str, ...]]) -> Iterator[tuple[int, int, list[tuple[str, ...]]]]:
-        """(first word, after the last, values) of the values that are named; of two, the longer."""
-        at = 0
-        while at < len(senses):
-            for length in range(min(self._longest, len(senses) - at), 0, -1):
-                values = [value for value in _word_readings(senses[at : at + length]) if value in self._by_value]
-                if values:
-                    yield at, at + length, values
-                    at += length
+    def _find_items(self, tokens: list[str], similar: Mapping[str, str]) -> Iterator[_Item]:
+        """The text as phrases, the longest that mean something, and single words that mean nothing."""
+        solid = [at for at, word in enumerate(tokens) if word not in ARTICLES or (word,) in self._entries]
+        plain, k = [_make_word_singular(tokens[at]) for at in solid], 0
+        while k < len(solid):
+            word = tokens[solid[k]]
+            for length in range(min(self._longest, len(solid) - k), 0, -1):
+                words = tuple(plain[k : k + length])
+                joined = ("".join(words),)  # eye ring: eyering
+                name = words if words in self._entries else joined if length == 2 and joined in self._by_value else None
+                if name is not None:
+                    yield _Item(tuple(solid[k : k + length]), word, self._entries[name])
+                    k += length
                     break
             else:
-                at += 1
+                stem, guess = self._find_stem(plain[k]), _split_phrase(similar.get(word, ""))
+                name = stem or (guess if guess in self._entries else None)
+                entry = _Entry() if name is None else self._entries[name]
+                yield _Item((solid[k],), word, entry, stem is not None, stem is None)
+                k += 1
 
-    def _find_parts(
-        self, senses: list[tuple[str, ...]], tokens: list[str], start: int, end: int, valued: set[int]
-    ) -> tuple[frozenset[str], list[int]]:
-        """The parts that a value belongs to, and where they are named: after it, or before it and a copula."""
-        at, named_at, parts = end, [], set[str]()
-        while at < len(senses):
-            named = self._parts.intersection(senses[at])
-            if named and at not in valued:
-                parts |= named
-                named_at.append(at)
-            elif at in valued:
-                if parts:  # the next value has parts of its own
-                    break
-            elif tokens[at] not in CONNECTORS:
+    def _find_stem(self, word: str) -> tuple[str, ...] | None:
+        """reddish, bluish: red, blue."""
+        stem = word.removesuffix("ish")
+        stems = (stem, stem[:-1], stem + "e") if len(word) > 5 and stem != word else ()
+        return next(((each,) for each in stems if (each,) in self._entries), None)
+
+    def find_places(self, item: _Item, parts: Set[str]) -> list[tuple[int, bool]]:
+        """(attribute, whether that is a guess) of a phrase beside these parts, or else of the whole."""
+        found: list[tuple[int, bool]] = []
+        for one in item.entry.senses:
+            every = self._by_value[one.value]
+            of = [self._meanings[place].parts for place in every]
+            near = parts if one.part is None else parts & {one.part} if one.beside else {one.part}
+            chosen = [place for place, own in zip(every, of, strict=True) if (own & near if near else not own)]
+            if one.beside and not near:
+                continue
+            if not chosen and not near and all(own == of[0] for own in of):
+                chosen = every
+            elif not chosen:  # stripes of the crown are those of the head
+                instead = set().union(*(self._instead.get(part, ()) for part in near or {"whole"}))
+                chosen = [place for place, own in zip(every, of, strict=True) if own & instead]
+            found += [(place, one.guessed or item.guessed) for place in chosen]
+        return found
+
+    def is_of_whole(self, item: _Item) -> bool:
+        """Whether only a whole can have what a phrase names: a size, a shape."""
+        places = [place for one in item.entry.senses for place in self._by_value[one.value]]
+        return bool(places) and not any(self._meanings[place].parts for place in places)
+
+
+class _Reading:
+    """One text, read from its first phrase to its last: `found` has (attribute, denied, faint, guessed, words)."""
+
+    def __init__(self, phrases: Phrases, items: list[_Item]) -> None:
+        self._phrases, self._items = phrases, items
+        self.found: list[tuple[int, bool, bool, bool, set[int]]] = []
+        self._pending: list[_Pending] = []
+        self._near: tuple[int, ...] = ()  # words that say how, as "pale" and "patch"
+        self._faint = self._everywhere = False
+        self._denied: tuple[int, ...] = ()
+        self._parts: Set[str] = frozenset()  # the last ones
+        self._parts_at: tuple[int, ...] = ()
+        self._subject: Set[str] = frozenset()  # before "is"
+        for k, item in enumerate(items):
+            if item.entry == _Entry():
+                self._read_plain_word(k, item)
+            else:
+                self._read_phrase(k, item, item.entry)
+        self._give(self._subject, self._parts_at if self._subject else ())
+
+    def _read_plain_word(self, k: int, item: _Item) -> None:
+        if item.word == ",":  # a size is no part's, and what is denied or stands beside a part is complete
+            settled = [one for one in self._pending if self._is_settled(one)]
+            rest = [one for one in self._pending if one not in settled]
+            self._pending = settled
+            self._give(self._subject, self._parts_at if self._subject else ())
+            self._pending = rest
+        elif item.word not in STOP_WORDS | PUNCTUATION and self.found and self._word(k + 1) in STOP_WORDS | PUNCTUATION:
+            self._pending = []  # "red wattles", of which nobody knows what they are
+        elif item.word in PUNCTUATION:
+            self._give(self._subject, self._parts_at if self._subject else ())
+            self._subject = self._parts = frozenset()
+        elif item.word in NEGATIONS:
+            self._denied = item.at
+        elif item.word in COPULAS and self._parts and not self._pending:
+            self._subject = self._parts
+        elif item.word in ("with", "but", "has") and not re.search("..ed$", self._word(k - 1)):
+            self._give(self._subject, self._parts_at if self._subject else ())
+
+    def _read_phrase(self, k: int, item: _Item, entry: _Entry) -> None:
+        if item.word in PREPOSITIONS and (not self._pending or self._next_parts(k + 1)):
+            return  # "above the eye"; "gray above" is a part
+        parts, at = self._join_parts(k)
+        if parts and self._subject and self._pending and self._word(k + 1) in COPULAS:
+            self._give(self._subject, self._parts_at if self._subject else ())
+        if entry.roles & {"strong", "faint"} and self._says_how(k):
+            self._near, self._faint = (*self._near, *item.at), "faint" in entry.roles
+            return
+        own = frozenset(one.part for one in entry.senses if one.part and not one.beside)
+        if (parts or own) and self._pending:
+            self._give(parts or own, at)
+        elif parts and not entry.senses and self.found and min(at) - max(self.found[-1][-1]) == 1:
+            self.found[-1][-1].update(at)  # "crested head"
+        if entry.senses:
+            near = self._near + self._denied
+            self._pending.append(_Pending(item, bool(self._denied), item.faint or self._faint, near))
+            self._near, self._faint = (), False
+            if parts or own:
+                self._give(frozenset())
+        elif entry.roles and self.found and not self._pending and item.at[0] - max(self.found[-1][-1]) == 1:
+            self.found[-1][-1].update(item.at)  # "wing patch"
+        elif entry.roles:
+            self._near += item.at
+        if parts or own:
+            self._parts, self._parts_at = parts or own, item.at
+        self._everywhere |= "everywhere" in entry.roles
+        if "whole" in entry.roles or any(one.value[-1] == "like" for one in entry.senses):
+            self._give(self._subject, self._parts_at if self._subject else ())
+            self._subject = frozenset()
+        elif "piece" in entry.roles and self._parts and not self._next_parts(k + 1, PREPOSITIONS):
+            self._give(self._parts)  # a mark is on the part before it
+
+    def _word(self, k: int) -> str:
+        return self._items[k].word if 0 <= k < len(self._items) else "."
+
+    def _is_settled(self, one: _Pending) -> bool:
+        return one.denied or self._is_beside(one) or self._phrases.is_of_whole(one.item)
+
+    def _is_beside(self, one: _Pending) -> bool:
+        """Whether it follows a part directly: "wings black"."""
+        return bool(self._parts_at) and one.item.at[0] - self._parts_at[-1] == 1
+
+    def _next_parts(self, k: int, begin: Set[str] = frozenset()) -> bool:
+        """Whether a part follows in the same clause, which has to `begin` with one of these words."""
+        for one in self._items[k : k + FAR] if not begin or self._word(k) in begin else ():
+            if one.word in PUNCTUATION or one.word in ("with", "and", "but"):
+                return False
+            if one.entry.parts:
+                return True
+        return False
+
+    def _says_how(self, k: int) -> bool:
+        """Whether a word such as "dark" or "thin" says how what follows is, and is no value of a part itself."""
+        item = self._items[k + 1] if k + 1 < len(self._items) else None
+        return item is not None and bool(item.entry.senses or item.entry.roles - {"whole"}) and not item.entry.parts
+
+    def _join_parts(self, k: int) -> tuple[frozenset[str], tuple[int, ...]]:
+        """The parts of a phrase and of those that are joined to it, and where: head, back and tail."""
+        parts, at, j = set(self._items[k].entry.parts), self._items[k].at, k + 1
+        while parts and self._word(j) in JOINS:
+            while self._word(j) in JOINS:
+                j += 1
+            entry = self._items[j].entry if j < len(self._items) else _Entry()
+            if not entry.parts or entry.senses:
                 break
-            at += 1
-        if parts:
-            return frozenset(parts), named_at
-        back = start - 1
-        while back >= 0 and start - back <= MAX_GAP and tokens[back] in COPULAS | NEGATIONS:
-            back -= 1
-        if 0 <= back < start - 1 and self._parts.intersection(senses[back]):
-            return frozenset(self._parts.intersection(senses[back])), [back]
-        return frozenset(), []
+            parts, at, j = parts | entry.parts, at + self._items[j].at, j + 1
+        return frozenset(parts), at if parts else ()
 
-    def _match_places(self, values: list[tuple[str, ...]], parts: frozenset[str]) -> list[int]:
-        places = [place for value in values for place in self._by_value[value]]
-        if parts:
-            return [place for place in places if self._meanings[place].parts & parts]
-        whole = [place for place in places if not self._meanings[place].parts]
-        return whole or (places if len({self._meanings[place].parts for place in places}) == 1 else [])
+    def _give(self, parts: Set[str], at: tuple[int, ...] = ()) -> None:
+        """Give what is pending to these parts, or to the whole."""
+        for one in self._pending:
+            if not parts and self._is_beside(one):
+                self._add(one, self._parts, self._parts_at)
+            else:
+                self._add(one, parts, (*at, *self._near))
+                if not parts and self._everywhere:
+                    self._add(one, SIDES)
+        if self._pending or not parts:
+            self._pending, self._near, self._faint, self._everywhere = [], (), False, False
+        self._denied = ()
+
+    def _add(self, one: _Pending, parts: Set[str], at: tuple[int, ...] = ()) -> None:
+        words = {*one.item.at, *one.near, *at}
+        places = self._phrases.find_places(one.item, parts)
+        self.found += [(place, one.denied, one.faint, guessed, words) for place, guessed in places]
 
 
 def _attribute_meaning(group: str | None, label: str) -> _Meaning:
-    words = tuple(
-        _make_word_singular(word)
-        for word in WORD.findall(re.sub(r"\(.*?\)", " ", label).lower())
-        if word not in PUNCTUATION
-    )
+    words = _split_phrase(re.sub(r"\(.*?\)", " ", label))
     if group is None:
         return _Meaning(words, frozenset())
-    parts = frozenset(_make_word_singular(word) for word in WORD.findall(group.lower())) - GENERIC
+    parts = frozenset(_split_phrase(group)) - GENERIC
     rest = tuple(word for word in words if word not in parts)
     return _Meaning(rest or words, parts)
 
 
-def _word_senses(word: str) -> tuple[str, ...]:
-    plain = _make_word_singular(word)
-    found = SYNONYMS.get(word) or SYNONYMS.get(plain) or ()
-    if not found and plain.endswith("ish") and len(plain) > 5:
-        stem = plain[:-3]
-        found = (stem, stem[:-1] if stem[-1:] == stem[-2:-1] else stem + "e")  # reddish, bluish → blue
-    return tuple(dict.fromkeys((plain, *found)))
-
-
-def _word_readings(senses: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    return (tuple(map(_make_word_singular, " ".join(words).split())) for words in itertools.product(*senses))
+def _split_phrase(text: str) -> tuple[str, ...]:
+    return tuple(_make_word_singular(word) for word in WORD.findall(text.lower()) if word not in PUNCTUATION)
 
 
 def _make_word_singular(word: str) -> str:
@@ -339,7 +481,9 @@ class Vocabulary:
             found, unknown = self._phrases.read(text, similar)
         named: list[NamedAttribute] = []
         for one in found:
-            value = float((self.low if one.denied else self.high)[one.place])
+            low, high = float(self.low[one.place]), float(self.high[one.place])
+            full = one.strength == 1 or self.binary[one.place]
+            value = low if one.denied else high if full else low + one.strength * (high - low)
             name = self.names[one.place]
             named.append({"attribute": name, "value": value, "words": one.words, "guessed": one.guessed})
         return {"attributes": named, "unknown": unknown}

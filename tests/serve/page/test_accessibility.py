@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, saved
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, open_details, saved
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -45,9 +45,10 @@ def prepared(page, address, view):
     if view == "describe":
         asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
         asked(page, lambda: page.get_by_label("upper left", exact=True).check())
-        page.locator(".results .card").nth(23).wait_for()
+        page.locator(".results .card").nth(5).wait_for()
     elif view == "classify":
-        page.locator(".why").wait_for()
+        page.locator(".for").wait_for()
+        open_details(page)
         page.locator(".curve").wait_for()
     else:
         page.get_by_role("link", name="4", exact=True).first.click()
@@ -87,7 +88,7 @@ def test_number_fields_are_accessible(machines, visit):
         assert min(narrow) > 60
     for view in ("classify", "classes?class=press"):
         page.goto(f"{machines[0]}/#{view}")
-        page.locator("section:not([hidden]) .why").wait_for()
+        page.locator("section:not([hidden]) :is(.for, .why)").first.wait_for()
         assert axe_faults(page) == [], view
         for size in (DESKTOP, SMALL):
             page.set_viewport_size(size)
@@ -96,8 +97,10 @@ def test_number_fields_are_accessible(machines, visit):
 
 def test_axe_finds_planted_faults(segments, visit):
     page = visit(segments)
-    page.evaluate("document.querySelector('.said label').remove()")
-    page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
+    page.evaluate(
+        "document.querySelector('.inwords label').remove(); document.querySelector('.inwords input').placeholder = ''"
+    )
+    page.evaluate("document.querySelector('.found h3').style.color = '#ccc'")
     assert {name for name, _ in axe_faults(page)} == {"color-contrast", "label"}
     assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}
 
@@ -116,6 +119,7 @@ def test_page_fits_a_small_phone(segments, large, visit):
     page.get_by_role("button", name="Delete", exact=True).click()
     page.locator("#view-classes .empty").wait_for()
     page = visit(large, SMALL)
+    open_details(page)
     page.locator("details.group summary").first.click()
     assert page.evaluate(WIDE) == 360
     controls = page.locator("button:visible, select:visible, nav a:visible")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, caught, saved, until
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, caught, open_details, saved, until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -163,6 +163,8 @@ def test_class_views_are_accessible(pictured, segments, visit):
 
 def test_balance_slider_changes_answers(segments, visit):
     page = visit(f"{segments}/#classify")
+    page.locator(".for").wait_for()
+    open_details(page)
     slider = page.get_by_label("Subtracted from the scores of trained classes")
     point = page.locator(".curve .dot")
     page.locator(".told b").wait_for()

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, ranked, until
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, open_details, ranked, until
 from zskl import datasets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
@@ -25,6 +25,8 @@ def test_row_is_classified_and_explained(segments, visit):
     expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
     expect(page.locator(".top li")).to_have_count(5)
     assert set(page.locator(".top .badge").all_inner_texts()) <= {"● trained", "○ new", "+ added"}
+    expect(page.locator(".for")).to_contain_text("What speaks for")
+    open_details(page)
     told = page.locator(".why .number").all_inner_texts()[1:]
     sums = numbers(page.locator(".sum").inner_text())
     assert sum(numbers(" ".join(told))) == pytest.approx(sums[0], abs=0.005)
@@ -39,13 +41,14 @@ def test_row_is_classified_and_explained(segments, visit):
     expect(page.locator(".pager")).to_contain_text("25–48")
     asked(page, lambda: page.locator(".pick .card").nth(3).click(), "/predict")
     expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
-    page.get_by_label("Part", exact=True).select_option("trainval")
+    page.get_by_label("Which", exact=True).select_option("trainval")
     expect(page.locator(".pick .empty")).to_contain_text("No picture of the data is of this class and part.")
 
 
 def test_class_means_are_explained_by_attributes(means, visit):
     page = visit(f"{means}/#classify?row=3")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
+    open_details(page)
     fills = page.locator(".why").first.locator(".fill")
     wide = fills.evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
     assert max(wide) == 50  # of attributes among themselves; what is no attribute is folded
@@ -68,7 +71,7 @@ def test_answer_stays_in_view(segments, visit):
     inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
     inside += " return top >= 0 && top < innerHeight / 2 })()"
     page = visit(f"{segments}/#classify", reduced_motion="reduce")
-    page.locator(".why").wait_for()
+    page.locator(".for").wait_for()
     for size, row in ((DESKTOP, 23), (PHONE, 22)):
         page.set_viewport_size(size)
         page.locator(".pick .card").nth(row).scroll_into_view_if_needed()
@@ -83,8 +86,8 @@ def test_answer_stays_in_view(segments, visit):
 def test_wrong_answer_is_compared_with_the_true_class(segments, visit):
     page = visit(f"{segments}/#classify")
     page.get_by_label("Class", exact=True).select_option("=1")
-    expect(page.locator(".told")).to_contain_text("trained on among them")
-    page.get_by_label("Part", exact=True).select_option("test_seen")
+    expect(page.locator(".told")).to_contain_text("learned from among them")
+    page.get_by_label("Which", exact=True).select_option("test_seen")
     expect(page.locator(".pager")).not_to_contain_text("of 182 pictures")
     expect(page.locator(".told")).to_contain_text("pictures shown.")
     wrong = page.locator(".pick .card", has=page.locator(".wrong"))
@@ -117,7 +120,7 @@ def test_reload_keeps_description_and_row(segments, visit):
     asked(page, page.reload, "/predict")
     expect(page.locator(".sample")).to_contain_text("Picture 4")
     page.get_by_role("link", name="Classes").click()
-    page.get_by_role("link", name="Classify").click()
+    page.get_by_role("link", name="Identify").click()
     expect(page.locator(".sample")).to_contain_text("Picture 4")
     expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
     asked(page, page.get_by_role("button", name="Later pictures").click, "/predict")
@@ -197,6 +200,7 @@ def test_photos_are_classified_and_downloaded(reading, visit):
     page.get_by_label("Choose photos").set_input_files([photo(1, "=SUM(A1).png"), photo(2, 'a",b.png'), heic])
     expect(page.locator(".all h4")).to_have_text("2 photos by class")
     expect(page.locator(".drop")).to_contain_text("b.heic is a HEIC photo")
+    open_details(page)
     page.get_by_label("Say so where the best class").fill("100")
     expect(page.locator(".answer")).to_contain_text("Probably none of these.")
     expect(page.locator(".counts")).to_contain_text("none of these")

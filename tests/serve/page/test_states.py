@@ -35,7 +35,7 @@ def test_token_prompt_and_stopped_service(digits_file, visit, tmp_path):
 def test_error_clears_after_retry(segments, visit):
     page = visit(f"{segments}/#classes", faults="500")
     page.route("**/rank", lambda route: route.fulfill(status=500, json={"error": "planted"}))
-    page.get_by_role("link", name="Describe").click()
+    page.get_by_role("link", name="Find", exact=True).click()
     page.get_by_label("top", exact=True).check()
     expect(page.locator(".results .fault")).to_contain_text("planted")
     page.unroute("**/rank")

@@ -13,6 +13,7 @@ from zskl._validation import list_values
 from zskl.datasets.tables import arrays, parquet, text
 from zskl.datasets.tables.features import check_feature_names, find_repeated_features, find_unnamed_columns
 from zskl.datasets.tables.source import Source
+from zskl.decisions import PARENTS, Hierarchy
 from zskl.signatures.cells import TRUTH, Preparation, is_number, parse_number
 from zskl.signatures.table import CLASS_COLUMN, PREPARED, find_identifiers, has_identifier_name, prepare_table, to_frame
 
@@ -29,8 +30,12 @@ def read_descriptions(
     missing: str | None = None,
     categories: str | None = None,
     preparation: Preparation | None = None,
+    parents: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """(rows, p) float64 in the file's order, by class, as text, without columns that identify or only count classes."""
+    """(rows, p) float64 in the file's order, by class, as text, without columns that identify or only count classes.
+
+    Columns that name `parents` are no attributes; `attrs` has them.
+    """
     if preparation is not None:
         known = {*(known or ()), *preparation.names}
     if path.suffix in arrays.SUFFIXES:
@@ -40,6 +45,7 @@ def read_descriptions(
         where = list(range(len(next(iter(columns.values()), []))))
     else:
         (columns, where), unit = _read_description_columns(path, label_column), "line"
+    above = {name: [str(cell).strip() for cell in columns.pop(name)] for name in parents if name in columns}
     key = _class_column(path, columns, label_column)
     classes = ["" if cell != cell else str(cell) for cell in columns[key]]  # NaN: no name
     if "" in classes:
@@ -70,6 +76,9 @@ def read_descriptions(
     table = drop_identifiers(table, path, wordy, keep, known)
     if not table.shape[1]:
         raise none
+    if above:
+        tree = Hierarchy.read(pd.DataFrame(above, index=classes, dtype=object))
+        table.attrs[PARENTS] = tree._to_json()
     return table
 
 

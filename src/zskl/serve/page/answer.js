@@ -3,7 +3,8 @@ import { bestClasses } from "./best_classes.js";
 import { fullName } from "./controls.js";
 import { areDegrees, levelOf } from "./levels.js";
 import { wordsWhy } from "./text_bar.js";
-import { badge, balanceBar, classSelect, el, field, human, link, named, number, picture, signs, thing, whyTable } from "./elements.js";
+import { reasons } from "./reasons.js";
+import { badge, balanceBar, classSelect, el, field, human, link, named, number, partName, picture, signs, thing, whyTable } from "./elements.js";
 
 const value = (attribute, number_) =>
   attribute?.binary && number_ === attribute.high
@@ -38,7 +39,7 @@ const sources = (found) => new Set(found.evidence.map((one) => one.source));
 const rowsOf = ({ class: name, source, rows }) =>
   `${rows === null ? "" : `${number(rows)} `}${rows === 1 ? source.slice(0, -1) : source} of ${human(name)}`;
 const numbers = (found) => [
-  ...found.attributes.map((one) => one.contribution),
+  ...own(found),
   ...Object.values(found.terms),
   found.rest,
   found.calibration,
@@ -52,7 +53,9 @@ const same = (one) =>
 // Terms that no attribute carries can be far larger than each attribute. They are folded, so that the bars of the
 // attributes are seen.
 const folded = (found) => terms(found).length > 0;
-const own = (found) => found.attributes.map((one) => one.contribution);
+const LISTED = 8; // attributes in the table
+const listed = (found) => found.attributes.slice(0, LISTED);
+const own = (found) => listed(found).map((one) => one.contribution);
 
 function bars(found, byName) {
   const size = (values) => Math.max(...values.map(Math.abs));
@@ -67,7 +70,7 @@ function bars(found, byName) {
       el("td", {}, balanceBar(adds, most)),
       el("td", { class: "number" }, signed(adds)),
     );
-  const rows = found.attributes.map((one) => {
+  const rows = listed(found).map((one) => {
     const attribute = byClass(found) ? undefined : byName.get(one.attribute);
     const words = attributeText(attribute, one, degrees);
     const values = same(one) ? `${words[0]} in both` : `${words[0]} against ${words[1]}`;
@@ -76,7 +79,8 @@ function bars(found, byName) {
   });
   const counted = found.evidence.map((one) => one.adds);
   const most = folded(found) ? size([...numbers(found).slice(rows.length), ...counted]) : largest;
-  const others = found.others > 0 && line("all other attributes", null, found.rest, "rest", most);
+  const beyond = found.attributes.slice(LISTED).reduce((sum, one) => sum + one.contribution, found.rest);
+  const others = (found.others > 0 || found.attributes.length > LISTED) && line("all other attributes", null, beyond, "rest", most);
   const unlisted = terms(found).filter(([name]) => !sources(found).has(name));
   const further = [
     ...found.evidence.map((one) => line(rowsOf(one), TERMS[one.source], one.adds, "term", most)),
@@ -103,7 +107,8 @@ function sum(found) {
   const signed = written(found);
   const shown = own(found).reduce((total, one) => total + one, 0);
   const parts = [`These ${byClass(found) ? "trained classes" : "attributes"} add ${signed(shown)}`];
-  if (found.others > 0) parts.push(`all others ${signed(found.rest)}`);
+  const beyond = found.attributes.slice(LISTED).reduce((sum, one) => sum + one.contribution, found.rest);
+  if (found.others > 0 || found.attributes.length > LISTED) parts.push(`all others ${signed(beyond)}`);
   parts.push(...terms(found).map(([name, adds]) => `${name} ${signed(adds)}`));
   if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
@@ -140,8 +145,10 @@ function comparing(prediction, against, row, classes, chosen) {
   return field("Compare with", select, { class: "field inline" });
 }
 
-// `asked`: { row, label, photo, limit, against }. `chosen` gets the class to compare with, null for the second best.
-export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen) {
+let numbersOpen = false; // from one answer to the next
+
+// The first: { row, label, photo, asked, against }. `chosen` gets the class to compare with, null for the second best.
+export function answerCard({ row, label, photo, asked, against }, prediction, context, chosen, feedback = "") {
   const { model, classes } = context;
   const byName = new Map(model.attributes.map((one) => [one.name, one]));
   const right =
@@ -150,7 +157,7 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
       ? el("span", { class: "right" }, "✓ right")
       : el("span", { class: "wrong" }, "✗ wrong"));
   const truth = row && el("p", {}, "True class: ", el("b", {}, named(row.class)), " ", badge(row.kind), " ", right);
-  const part = row && el("p", { class: "quiet" }, named([row.part, row.id].filter(Boolean).join(" · ")));
+  const part = row && el("p", { class: "quiet" }, named([row.part && partName(row.part), row.id].filter(Boolean).join(" · ")));
   const called = row ? `${thing.One} ${row.row}` : label;
   const shown = row?.picture ? picture(row, called) : photo && el("img", { src: photo, alt: called, class: "picture" });
   const kept = photo && el("p", { class: "quiet" }, "This photo is not kept by the service.");
@@ -164,9 +171,15 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
           el("h4", {}, "Why ", named(found.class), " and not ", named(found.against), "?"),
           comparing(prediction, against, row, classes, chosen),
         ),
-        ...bars(found, byName),
-        similar(found),
-        byFeatures(found),
+        ...reasons(found, byName),
+        el(
+          "details",
+          { class: "plain numbers", open: numbersOpen, ontoggle: (event) => (numbersOpen = event.target.open) },
+          el("summary", {}, "For experts: how much each reason counts"),
+          ...bars(found, byName),
+          similar(found),
+          byFeatures(found),
+        ),
       ]
     : prediction.words
       ? wordsWhy(prediction.words, named)
@@ -180,5 +193,5 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
           ),
         ];
   const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
-  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), why, el("p", {}, about)];
+  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, asked), feedback, why, el("p", {}, about)];
 }

@@ -44,18 +44,30 @@ function meaning(prediction, model) {
   ];
 }
 
-// Said where `reject` says so.
-const none = (prediction, limit) =>
+const NAMED = 8; // classes of a set that are named
+
+// Said where `reject` or `min_probability` says so.
+const none = (prediction, { reject, min_probability: least }) =>
   prediction.none_of_these === true &&
   el(
     "p",
     { class: "note" },
     el("b", {}, "Probably none of these. "),
-    `The best class has a probability of ${share(prediction.top[0].probability)}, below the ${share(limit)} asked for.`,
+    least === undefined
+      ? `Only ${share(reject)} of the rows of these classes fit them as badly as this one.`
+      : `The best class has a probability of ${share(prediction.top[0].probability)}, below the ${share(least)} asked for.`,
   );
 
-// `limit`: the probability below which none of these is the answer.
-export function bestClasses(prediction, model, limit) {
+// The set that holds the right class as often as was asked for.
+const oneOf = ({ set }, { coverage }) => {
+  if (!set || set.length < 2) return false;
+  const more = set.length > NAMED ? ` and ${set.length - NAMED} more` : "";
+  const words = `One of these ${set.length}, in ${share(coverage)} of cases: `;
+  return el("p", { class: "note set" }, el("b", {}, words), `${set.slice(0, NAMED).map(named).join(", ")}${more}.`);
+};
+
+// `asked`: the options of doubt.js.
+export function bestClasses(prediction, model, asked = {}) {
   const long = parts(prediction);
   const items = prediction.top.map((one, place) =>
     el(
@@ -72,5 +84,5 @@ export function bestClasses(prediction, model, limit) {
       place < PICTURED && looks(prediction, one.class),
     ),
   );
-  return [none(prediction, limit), el("ol", { class: "top" }, items), meaning(prediction, model)].flat().filter(Boolean);
+  return [none(prediction, asked), oneOf(prediction, asked), el("ol", { class: "top" }, items), meaning(prediction, model)].flat().filter(Boolean);
 }

@@ -3,6 +3,7 @@ import { call, classPath } from "./api.js";
 import { sideBySide } from "./class_pairs.js";
 import { fullName } from "./controls.js";
 import { badge, balanceBar, bar, counted, el, human, link, named, number, picture, share, signed, thing, things, whyTable } from "./elements.js";
+import { keptPhoto } from "./lessons.js";
 import { failed } from "./states.js";
 import { classTeaching } from "./teach.js";
 
@@ -74,8 +75,19 @@ function mistakes(found, confusion, context) {
 
 // Photos of the class; of a class that was added here, those that fit its description best.
 async function photos(found, context, place) {
-  const { data, attributes } = context.model;
-  if (!data?.pictured) return;
+  const { data, attributes, teaches } = context.model;
+  if (!data) return;
+  const taught = teaches ? (await call(`${classPath(found.name)}/examples`).catch(() => ({ examples: [] }))).examples : [];
+  const mine = taught.filter((one) => one.right && (one.picture || keptPhoto(one.id)));
+  const shown = mine.map((one) => {
+    const words = `${human(found.name)}, as you said`;
+    return el("li", {}, one.picture ? picture(one, words) : el("img", { class: "picture", alt: words, src: keptPhoto(one.id) }));
+  });
+  if (shown.length) {
+    place.replaceChildren(el("ul", { class: "grid pictures shots taught-photos" }, shown));
+    if (found.kind === "added") return;
+  }
+  if (!data.pictured) return;
   const own = Number.isInteger(context.classes.find((one) => one.name === found.name)?.picture);
   const unset = new Set(found.defaulted);
   const given = Object.fromEntries(attributes.map(({ name }) => [name, found.attributes[name]]).filter(([name]) => !unset.has(name)));
@@ -95,6 +107,7 @@ async function photos(found, context, place) {
       return el("li", {}, el("a", { href: link("classify", { row: row.row }), title }, picture(row, words)));
     });
     place.replaceChildren(
+      ...(shown.length ? [place.firstChild] : []),
       ...(own ? [] : [el("p", { class: "quiet" }, `${thing.Many} that fit its description best:`)]),
       el("ul", { class: "grid pictures shots" }, items),
     );
@@ -104,6 +117,32 @@ async function photos(found, context, place) {
   }
 }
 
+// What brings a deleted class back: its description, then what it was taught.
+function restorer(found, examples, context) {
+  const place = el("div", { class: "note row" }, el("span", {}, `Deleted “${human(found.name)}”.`));
+  const unset = new Set(found.defaulted);
+  const given = Object.fromEntries(Object.entries(found.attributes).filter(([name]) => !unset.has(name)));
+  const body = found.sentence === null ? { attributes: given } : { sentence: found.sentence };
+  const undo = el("button", { type: "button" }, "Undo");
+  undo.addEventListener("click", async () => {
+    undo.disabled = true;
+    try {
+      await call("classes", { method: "POST", body: { name: found.name, ...body } });
+      for (const { row, features, right } of examples)
+        await call(`${classPath(found.name)}/examples`, { method: "POST", body: { ...(row === null ? { features } : { row }), right } });
+      await context.refresh();
+      place.remove();
+      location.hash = link("classes", { class: found.name });
+    } catch (fault) {
+      undo.disabled = false;
+      place.append(failed(fault));
+      if (!("status" in fault)) throw fault;
+    }
+  });
+  place.append(undo);
+  return place;
+}
+
 function remover(found, context, gone) {
   const message = el("div");
   const cancel = el("button", { type: "button" }, "Keep it");
@@ -111,7 +150,7 @@ function remover(found, context, gone) {
   const dialog = el(
     "dialog",
     { "aria-label": "Delete a class" },
-    el("p", {}, `Delete the class “${human(found.name)}”? This cannot be undone.`),
+    el("p", {}, `Delete the class “${human(found.name)}”? You can undo it right after.`),
     message,
     el("div", { class: "row" }, sure, cancel),
   );
@@ -119,11 +158,12 @@ function remover(found, context, gone) {
   sure.addEventListener("click", async () => {
     sure.disabled = true; // a second click would find no such class
     try {
+      const { examples } = await call(`${classPath(found.name)}/examples`, { query: { features: true } });
       await call(classPath(found.name), { method: "DELETE", since: found.version });
       dialog.close();
       await context.refresh().catch((fault) => context.say(fault.message)); // it is deleted all the same
       context.say(`Deleted ${human(found.name)}.`);
-      gone();
+      gone(restorer(found, examples, context));
     } catch (fault) {
       message.replaceChildren(failed(fault));
       sure.disabled = false;

@@ -1,7 +1,7 @@
 // The form that saves the description as a class.
 import { call, classPath } from "./api.js";
 import { fullName } from "./controls.js";
-import { counted, el, field, link } from "./elements.js";
+import { badge, counted, el, field, link, lookAlike, named } from "./elements.js";
 import { failed } from "./states.js";
 
 // The form, which stays in sight, and words on what is not set.
@@ -17,8 +17,9 @@ export function classForm(description, context) {
   const names = el("p", { class: "quiet" });
   const rest = el("details", { class: "plain" }, el("summary", {}, "Which ones?"), names);
   const message = el("div", { "aria-live": "polite" });
-  const title = el("h3", {}, "Save as a class");
+  const title = el("h3", {}, "Keep it as a class");
   const kept = el("p", { class: "quiet", role: "status" });
+  const alike = el("div", { role: "status" });
   let last = null; // what the name was filled in for
   let busy = false;
 
@@ -26,8 +27,12 @@ export function classForm(description, context) {
   const words = () => {
     const own = edited();
     const copy = own !== null && name.value.trim() !== own;
-    title.textContent = own === null ? "Save as a class" : copy ? "Save as a new class" : `Edit the class ${own}`;
-    button.textContent = copy ? "Save as a new class" : "Save";
+    title.textContent = own === null ? "Keep it as a class" : copy ? "Save as a new class" : `Edit the class ${own}`;
+    const twin = name.value.trim() === own ? undefined : lookAlike(name.value.trim(), context.classes)[0];
+    button.textContent = twin ? "Save all the same" : copy ? "Save as a new class" : "Save";
+    alike.replaceChildren(
+      ...(twin ? [el("p", { class: "note" }, "There is already ", el("b", {}, named(twin.name)), " ", badge(twin.kind), ", which is shown just like this name.")] : []),
+    );
     kept.textContent = copy ? `The class ${own} stays as it is.` : "";
     button.disabled = busy || description.empty;
   };
@@ -87,6 +92,7 @@ export function classForm(description, context) {
     { class: "panel saving" },
     title,
     el("div", { class: "row" }, field("Name", name), button),
+    alike,
     kept,
     message,
   );

@@ -99,8 +99,9 @@ export function classes(section, context) {
   const open = async (name) => {
     chosen = name;
     draw();
-    const gone = () => {
+    const gone = (restored) => {
       nothing();
+      note.replaceChildren(restored);
       history.replaceState(null, "", "#classes"); // the address does not name what is not there
       filter.focus();
     };

@@ -6,14 +6,14 @@ import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
 import { doubt } from "./doubt.js";
 import { badge, el, human, later, link, named, picture, thing, things } from "./elements.js";
-import { teachPanels } from "./label_next.js";
+import { feedback } from "./lessons.js";
 import { photoBar } from "./photo_bar.js";
 import { rowPicker } from "./row_picker.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 import { textBar } from "./text_bar.js";
 
-const REASONS = 8; // attributes in an explanation
+const REASONS = 24; // attributes in an explanation
 const LOOKS = 3; // photos of each of the best classes
 const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -32,6 +32,7 @@ export function classify(section, context) {
   let shown = null; // the rows on show, as `row_picker` tells them
   let [place, against, calibration] = [0, null, null];
   let own = false; // whether the row was chosen by someone
+  let lessonOf = null; // what was said about the answer on show, and of which row
   let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
   let [items, answers, widen] = [[], [], () => {}];
 
@@ -57,7 +58,7 @@ export function classify(section, context) {
         ".",
       );
     if (right !== null && rows.length) {
-      const trained = rows.some((row) => row.part === "trainval") ? ` (${thing.many} that it was trained on among them)` : "";
+      const trained = rows.some((row) => row.part === "trainval") ? ` (${thing.many} that it learned from among them)` : "";
       told.append(` Right for ${right} of the ${things(rows.length)} shown${trained}.`);
     }
   };
@@ -101,7 +102,7 @@ export function classify(section, context) {
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const nearest = model.data?.pictures ? LOOKS : 0;
-    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common() };
+    const options = { top: 5, explain, against: other, attributes: REASONS, nearest, ...common(), ...unsure.one() };
     const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
     return shown === mine ? found[0] : undefined;
   });
@@ -114,10 +115,23 @@ export function classify(section, context) {
       widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
       context.say(`${head.label ?? `${thing.One} ${head.row.row}`}: ${said(one)}.`);
       const kept = against === one.class ? null : against;
-      return answerCard({ ...head, against: kept, limit: unsure.options().reject }, one, context, (name) => {
+      const [mine, at] = [shown, shown.start + place]; // the row of this answer, whatever is on show later
+      const lesson = mine.rows ? { row: mine.rows[place].row } : null;
+      const example = async () => {
+        if (lesson) return lesson;
+        const { body, type } = mine.source.request(at, at + 1);
+        if (body.texts) return { text: body.texts[0] };
+        if (body.rows) return { features: body.rows[0] };
+        const { features } = await call("predict", { method: "POST", body, type, query: { top: 1, features: true } });
+        return { features: features[mine.source.whole ? at : 0] };
+      };
+      const same = lessonOf?.of === mine && lessonOf.at === at && lessonOf.node.dataset?.done;
+      lessonOf = same ? lessonOf : { of: mine, at, node: feedback(one, example, photo, context) };
+      if (same) requestAnimationFrame(() => document.activeElement === document.body && lessonOf.node.querySelector("button")?.focus());
+      return answerCard({ ...head, against: kept, asked: unsure.one() }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
-      });
+      }, lessonOf.node);
     });
 
   const again = () => {
@@ -219,25 +233,28 @@ export function classify(section, context) {
   });
 
   section.append(
-    el("h2", { id: "classify-title", tabindex: "-1" }, `Classify ${thing.many}`),
+    el("h2", { id: "classify-title", tabindex: "-1" }, model.photos ? `What is in your ${thing.one}?` : `What are these ${thing.many}?`),
     el(
       "p",
       { class: "lead" },
-      `Choose a ${thing.one} to see its best classes among all classes of the model, and the attributes that decided.`,
+      `Choose a ${thing.one} to see what the model takes it for, and why. Tell it if it is wrong: it learns at once.`,
     ),
     missing,
-    photoBar(section, model, pick.open),
+    photoBar(section, model, pick.open, ""),
     textBar(model, pick.open),
     el(
       "div",
       { class: "columns classify" },
       el("div", { class: "panel pick" }, el("h3", {}, model.photos ? "Photos" : thing.Many), pick.node, all.node),
       el("div", { class: "panel reply" }, el("div", { class: "head" }, title, way), answer),
-      el("div", { class: "panel side" }, unsure.node, el("h3", {}, "Balance of trained and new"), side),
     ),
-    teachPanels(context),
+    el("details", { class: "panel experts" }, el("summary", {}, el("h3", {}, "For experts")), el("div", { class: "side" }, unsure.node, el("h3", {}, "Balance of trained and new"), side, told)),
   );
   return (values) => {
+    if (context.handed) {
+      pick.open(context.handed); // photos that were dropped on the first view
+      context.handed = null;
+    }
     const row = values.get("row");
     const there = row === null || Number(row) === shown?.rows?.[place]?.row;
     const sought = !there && pick.seek(Number(row)); // which tells the rows, and so the address, later

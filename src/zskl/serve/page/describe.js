@@ -1,4 +1,4 @@
-// The view Describe: invent a class by its attributes, in words or in a sentence, and watch what fits.
+// The view Find: say what something looks like, in words, by a photo or by hand, and see what fits.
 import { call, classPath, latestOnly } from "./api.js";
 import { attributeList, isFew } from "./attributes.js";
 import { chips } from "./chips.js";
@@ -9,13 +9,12 @@ import { bestMatches } from "./best_matches.js";
 import { classForm } from "./class_form.js";
 import { examples } from "./examples.js";
 import { fittingClasses } from "./fitting.js";
+import { photoBar } from "./photo_bar.js";
 import { display, isDisplay } from "./segments.js";
 import { sentenceBox } from "./sentence_box.js";
 import { copyButton, inAddress, read } from "./share.js";
 import { failed } from "./states.js";
 import { inWords } from "./words.js";
-
-const MANY = 60; // attributes that need a column of their own to scroll in
 
 export function describe(section, context) {
   const { attributes } = context.model;
@@ -23,11 +22,11 @@ export function describe(section, context) {
   keep(description, context.model);
   const { sentences } = context.model;
   const bySentence = sentences !== null && sentences.missing === null;
-  const [wordy, type] = inWords(description);
+  const [wordy, told, type] = inWords(description, context.model.examples.find((one) => one.sentence)?.sentence);
   const offered = bySentence ? null : examples(description, context.model.examples, type);
   const shared = inAddress(description);
   const message = el("div");
-  const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
+  const title = el("h2", { id: "describe-title", tabindex: "-1", class: "hidden" }, "Find");
   const fault = el("div");
   const select = el("select");
   const list = () =>
@@ -88,51 +87,74 @@ export function describe(section, context) {
   description.addEventListener("change", sync);
   sync();
 
-  const shown = bestMatches(description, context, startFrom);
-  const [saving, fitting] = [classForm(description, context), fittingClasses(description, context)];
+  // Photos are ranked by what the model sees in them, classes by what is written about them: they may differ.
+  const differ = el("p", { class: "quiet differ-why", role: "status" });
+  let [rows, fits] = [null, null];
+  const compare = () => {
+    const [one, best] = [rows?.[0]?.class, fits?.[0]?.class];
+    if (!one || !best || one === best) return differ.replaceChildren();
+    const pictured = context.classes.find(({ name }) => name === best)?.picture;
+    const other = [`The words fit `, el("b", {}, named(best)), " best, "];
+    const none = !Number.isInteger(pictured) && context.model.data?.pictures;
+    const why = none
+      ? [`but there is no ${thing.one} of it to show.`]
+      : [`but of the ${thing.many} here the model is surer of those of `, el("b", {}, named(one)), `: the classes go by what is written about them, the ${thing.many} by what the model sees in them.`];
+    differ.replaceChildren(...other, ...why);
+  };
+  const shown = bestMatches(description, context, (found) => compare((rows = found)));
+  const fitting = fittingClasses(description, context, (found) => compare((fits = found)));
+  const saving = classForm(description, context);
   const switches = attributes.every((one) => one.binary) && !attributes.every((one) => one.exclusive);
   const buttons = el("div", { class: "row" }, switches && lower, clear);
+  const again = el("button", { type: "button", onclick: () => startFrom(null) }, "Start again");
+  const kept = el("div", { class: "kept" }, chips(description, () => startFrom(null)), fitting.same);
+  const after = el("div", { class: "after" }, saving.form, el("div", { class: "row share" }, copyButton(shared), again));
+  const stuck = () => (kept.hidden = after.hidden = description.empty);
+  description.addEventListener("change", stuck);
+  stuck();
   const controls = el(
-    "div",
-    { class: "panel controls" },
-    el("h3", {}, bySentence ? "The class" : "Attributes"),
-    sentences?.missing && el("p", { class: "note" }, `Classes can be described by a sentence here, but ${sentences.missing}.`),
-    bySentence && sentenceBox(description, sentences),
+    "details",
+    { class: "panel controls", open: isFew(description) && !bySentence },
+    el("summary", {}, el("h3", {}, bySentence ? "Start from a class" : "Set it by hand")),
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
     !bySentence && buttons,
-    saving.notes,
     !bySentence && attributeList(description),
   );
-  const kept = el(
-    "div",
-    { class: "kept" },
-    el("div", { class: "set" }, chips(description), fitting.wins),
-    saving.form,
-    el("div", { class: "row share" }, copyButton(shared)),
+  const experts = el(
+    "details",
+    { class: "panel experts" },
+    el("summary", {}, el("h3", {}, "For experts")),
+    shown.filters,
+    saving.notes,
+    fitting.wins,
   );
-  const stuck = () => (kept.hidden = description.empty);
-  description.addEventListener("change", stuck);
-  stuck();
+  const hand = (files) => {
+    context.handed = files;
+    location.hash = "#classify";
+  };
+  const photos = photoBar(section, context.model, hand, "Or drop a photo");
   section.append(
     title,
     editing,
     el(
-      "p",
-      { class: "lead" },
-      `Say what a class looks like. You see the classes and the ${thing.many} that fit, even if such a class is new to the model.`,
+      "div",
+      { class: "asking" },
+      bySentence ? sentenceBox(description, sentences) : wordy,
+      photos,
     ),
+    sentences?.missing ? el("p", { class: "note" }, `Classes can be described by a sentence here, but ${sentences.missing}.`) : "",
+    told,
     offered ?? "",
     message,
-    bySentence ? "" : el("div", { class: "panel said" }, wordy),
     kept,
-    el(
-      "div",
-      { class: "columns describe" },
-      el("div", { class: attributes.length > MANY && !isFew(description) ? "stays" : null }, controls, shown.strip),
-      el("div", {}, fitting.panel, shown.node),
-    ),
+    shown.node,
+    differ,
+    fitting.panel,
+    after,
+    controls,
+    experts,
   );
   // What an address says: a shared one, or one that was looked at before.
   const open = async (hash) => {

@@ -40,6 +40,29 @@ export class Description extends EventTarget {
     return !this.base.size && this.changed.size === other.changed.size && [...other.changed].every(same);
   }
 
+  // Say something else: of a class that is edited, all that it says; otherwise from nothing.
+  replace(pairs) {
+    Object.assign(this, { base: new Map(), changed: new Map(), sentence: "" });
+    if (!this.editing) this.start = null;
+    for (const [one, value] of pairs) this.#put(one, value);
+    this.#tell();
+  }
+
+  // Not set any more, even if the class that it starts from says it.
+  remove(one) {
+    for (const { name } of this.groups.get(one.exclusive && one.group) ?? [one]) {
+      this.base.delete(name);
+      this.changed.delete(name);
+    }
+    this.#tell();
+  }
+
+  // What was said: all that is set, unless a whole class of the model was taken to start from.
+  get said() {
+    const all = this.base.size < this.attributes.length || this.attributes.length <= 12 ? [...this.base.keys()] : [];
+    return [...new Set([...all, ...this.changed.keys()])];
+  }
+
   // What is described stays, but saving makes a class of its own; `gone`: there is no such class any more.
   stopEditing(gone = false) {
     this.editing = false;

@@ -71,6 +71,31 @@ export const human = (name) =>
     .replace(/(\p{Lu}[^_+]*)_(?=\p{Ll})/gu, "$1-")
     .replace(/(?<=\S)[_+](?=\S)/g, " ");
 
+// What a part of the data is called.
+const PARTS = { trainval: "learned from", test_seen: "kept for testing, trained classes", test_unseen: "kept for testing, new classes" };
+export const partName = (name) => PARTS[name] ?? name;
+
+// An attribute as people say it: "yellow crown" of "crown color: yellow", "bill shorter than head".
+const GENERAL = /\b(colou?r|shape|pattern|length|size|primary|main|overall|type)\b/g;
+const ALONE = /^(eyering|eyebrow|eyeline|malar|unique pattern)$/;
+export function phrase({ label, group, exclusive }) {
+  const value = label.replace(/\s*\(.*?\)/g, "");
+  if (!group || exclusive) return group ? `${group} ${value}` : value;
+  const part = group.replace(GENERAL, "").replace(/\s+/g, " ").trim();
+  if (part === group) return `${part} ${value}`;
+  if (!part) return /primary/.test(group) ? `mostly ${value}` : value;
+  if (value.includes(part) || ALONE.test(value)) return value.replaceAll("-", " ");
+  if (/length/.test(group)) return `${part} ${value}`;
+  return `${value} ${part}`;
+}
+
+// Classes whose names look like this one to a reader, though they are written in another way.
+const look = (name) => human(name).normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+export const lookAlike = (name, classes) => {
+  const mine = look(name);
+  return mine ? classes.filter((one) => one.name !== name && look(one.name) === mine) : [];
+};
+
 // The same, and it may break where its words end, as long names of files and classes have to on a phone.
 export const named = (name) =>
   human(name).split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));

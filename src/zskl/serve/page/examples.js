@@ -6,7 +6,7 @@ export function examples(description, given, type) {
   if (!given.length) return null;
   if (description.empty && !given[0].sentence) description.begin(given[0].attributes);
   let typed = null;
-  const words = el("p");
+  const words = el("p", { class: "quiet" });
   const offers = given.map((one) => {
     const button = el("button", { type: "button" }, one.sentence ? `“${one.title}”` : one.title);
     button.addEventListener("click", () => {
@@ -25,5 +25,5 @@ export function examples(description, given, type) {
   description.addEventListener("change", sync);
   sync();
   const buttons = offers.map(({ button }) => button);
-  return el("div", { class: "note examples" }, el("div", { class: "row" }, el("b", {}, "Examples"), buttons), words);
+  return el("div", { class: "examples" }, el("div", { class: "row" }, el("span", { class: "quiet" }, "Try"), buttons), words);
 }

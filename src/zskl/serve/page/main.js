@@ -3,10 +3,12 @@ import { call, pictures, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
+import { label } from "./label.js";
 import { callThings, counted, el, field, later, natural, things } from "./elements.js";
 import { failed } from "./states.js";
 
-const VIEWS = { describe, classify, classes };
+const VIEWS = { describe, classify, label, classes };
+const TITLES = { describe: "Find", classify: "Identify", label: "Label", classes: "Classes" };
 const find = (id) => document.getElementById(id);
 const notice = find("notice");
 const made = {}; // view → what shows it for values of the address
@@ -37,16 +39,17 @@ const context = Object.assign(new EventTarget(), {
 });
 
 function header() {
-  const { file, attributes, seen, unseen, added, data } = context.model;
-  const all = `${counted(seen + unseen + added, "class", "classes")} (${unseen} new to the model, ${added} added)`;
-  const loaded = data ? `data: ${data.name}, ${things(data.rows)}` : "no data loaded";
-  const parts = [counted(attributes.length, "attribute"), all, loaded];
-  find("loaded").replaceChildren(el("b", {}, file), ...parts.flatMap((one) => [" · ", el("span", {}, one)]));
+  const { file, seen, unseen, added, data } = context.model;
+  const all = `${counted(seen + unseen + added, "class", "classes")}${unseen ? `, ${unseen} of them new to the model` : ""}${added ? `, ${added} added here` : ""}`;
+  const parts = [all, data ? things(data.rows) : "no data loaded"];
+  find("loaded").replaceChildren(el("b", {}, data?.name ?? file.replace(/\.zskl$/, "")), ...parts.flatMap((one) => [" · ", el("span", {}, one)]));
 }
 
+const canLabel = () => context.model.teaches && Boolean(context.model.data);
 function address() {
   const [view, search] = location.hash.slice(1).split(/\?(.*)/s);
-  return { view: Object.hasOwn(VIEWS, view) ? view : "describe", values: new URLSearchParams(search ?? "") };
+  const there = Object.hasOwn(VIEWS, view) && (view !== "label" || !context.model || canLabel());
+  return { view: there ? view : "describe", values: new URLSearchParams(search ?? "") };
 }
 
 function show(moved) {
@@ -56,9 +59,10 @@ function show(moved) {
     else one.removeAttribute("aria-current");
   for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = name !== view || !context.model;
   if (!context.model) return;
+  document.querySelector("[data-view=label]").hidden = !canLabel();
   made[view] ??= VIEWS[view](find(`view-${view}`), context);
   made[view](values, moved);
-  document.title = `${view[0].toUpperCase()}${view.slice(1)} · zskl`;
+  document.title = `${TITLES[view]} · zskl`;
   const stays = view === "describe" && history.state?.described; // walking through descriptions moves no focus
   if (moved && !stays) find(`${view}-title`)?.focus();
 }

@@ -14,7 +14,7 @@ function chooser(words, props, opened, kind) {
 }
 
 // `opened` is told the files. Files of numbers may be dropped, too. Nothing to see if the service reads no photos.
-export function photoBar(section, model, opened) {
+export function photoBar(section, model, opened, title = "What is in your photo?") {
   const inside = (event) => event.dataTransfer?.types.includes("Files");
   section.addEventListener("dragover", (event) => {
     if (!inside(event)) return;
@@ -34,13 +34,13 @@ export function photoBar(section, model, opened) {
   return el(
     "div",
     { class: "photobar" },
-    el("p", { class: "strong" }, "What is in your photo?"),
+    title && el("p", { class: "strong" }, title),
     el(
       "div",
       { class: "row" },
-      chooser("Choose photos", { accept: KINDS, multiple: true }, opened, "main"),
+      chooser("Choose photos", { accept: KINDS, multiple: true }, opened, title === "Or drop a photo" ? "" : "main"),
       el("span", { class: "camera" }, chooser("Take a photo", { accept: "image/*", capture: "environment" }, opened)),
-      el("span", { class: "quiet mouse" }, "or drop them anywhere here."),
+      el("span", { class: "quiet mouse" }, "or drop them anywhere here"),
     ),
     el("p", { class: "quiet" }, "JPEG, PNG or WebP. The service looks at a photo and keeps nothing of it."),
   );

@@ -1,5 +1,6 @@
 // Photos as a source of rows. The network of the service turns each into features once; everything else asks about these.
 import { call } from "./api.js";
+import { el } from "./elements.js";
 import { listSource } from "./files.js";
 
 const MOST = 100; // photos at once
@@ -15,6 +16,24 @@ function kindOf(bytes) {
   return /^.{4}ftyp(hei|hev|mif|msf)/s.test(text) ? "heic" : null;
 }
 
+// The network looks at few pixels: a photo of a phone goes over the line many times smaller, and the right way up.
+const SIDE = 1024;
+const SMALL = 512 * 1024; // bytes that are sent as they are
+export async function shrink(file) {
+  if (file.size <= SMALL) return file;
+  try {
+    const image = await createImageBitmap(file, { imageOrientation: "from-image" });
+    const scale = Math.min(1, SIDE / Math.min(image.width, image.height));
+    const canvas = el("canvas", { width: Math.round(image.width * scale), height: Math.round(image.height * scale) });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    image.close();
+    const made = await new Promise((done) => canvas.toBlob(done, "image/jpeg", 0.92));
+    return made && made.size < file.size ? made : file;
+  } catch {
+    return file; // the service says what is wrong with it
+  }
+}
+
 async function features(file, { limits }, signal) {
   const kind = kindOf(new Uint8Array(await file.slice(0, 16).arrayBuffer()));
   if (kind === "heic" || (!kind && /\.hei[cf]$/i.test(file.name)))
@@ -23,13 +42,14 @@ async function features(file, { limits }, signal) {
         "On an iPhone, Settings › Camera › Formats › Most Compatible makes it take JPEG photos.",
     );
   if (!kind) throw new Error(`${file.name} is not a JPEG, PNG or WebP photo: save it as one of these, and choose that.`);
-  if (file.size > limits.photo_bytes)
+  const sent = await shrink(file);
+  if (sent.size > limits.photo_bytes)
     throw new Error(
       `${file.name} has ${Math.ceil(file.size / 2 ** 20)} MiB, a photo may have ${limits.photo_bytes / 2 ** 20}: ` +
         "make it smaller, and choose it again.",
     );
   const query = { top: 1, features: true };
-  return (await call("predict", { method: "POST", body: file, type: kind, query, signal })).features[0];
+  return (await call("predict", { method: "POST", body: sent, type: sent === file ? kind : sent.type, query, signal })).features[0];
 }
 
 // `photos` are addresses under which the page shows them. One that cannot be read is told in `note`, and left out.

@@ -1,6 +1,6 @@
 // Choose rows of the loaded data, or files of your own; a page of them at a time.
 import { call, latestOnly } from "./api.js";
-import { classOf, classSelect, counted, el, field, fresh, onlyPictures, thing, things, wordy } from "./elements.js";
+import { classOf, classSelect, counted, el, field, fresh, onlyPictures, partName, thing, things, wordy } from "./elements.js";
 import { readFile } from "./files.js";
 import { isPhoto, readPhotos } from "./photo_files.js";
 import { dataSource } from "./sources.js";
@@ -24,7 +24,7 @@ export function rowPicker(context, picked) {
     "select",
     {},
     el("option", { value: "" }, "all"),
-    Object.keys(data?.parts ?? {}).map((name) => el("option", {}, name)),
+    Object.keys(data?.parts ?? {}).map((name) => el("option", { value: name }, partName(name))),
   );
   const list = () =>
     classSelect(
@@ -128,7 +128,7 @@ export function rowPicker(context, picked) {
     message,
   );
 
-  const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part), only);
+  const filters = el("div", { class: "row filters" }, field("Class", kind), field("Which", part), only);
   const group = fresh("from");
   const radio = (value, text, checked) =>
     el("label", {}, el("input", { type: "radio", name: group, value, checked }), el("span", {}, text));

@@ -1,36 +1,41 @@
-// A description in words: what the service understands is set, and can be changed or undone like anything else.
+// One box and one button: what the service understands of a description in words is set, and can be changed or undone.
 import { call, latestOnly } from "./api.js";
-import { fullName } from "./controls.js";
-import { el, field } from "./elements.js";
+import { el, field, fresh, phrase } from "./elements.js";
 import { failed } from "./states.js";
 
-// [nodes, what types a sentence and has it understood].
-export function inWords(description) {
-  const input = el("input", { autocomplete: "off", maxlength: 2000, required: true });
-  const told = el("div", { role: "status" });
+const list = new Intl.ListFormat("en", { type: "conjunction" });
+
+// What was understood, each phrase once, and what was not.
+function reply(found, named) {
+  const guesses = new Map();
+  for (const { attribute, words, guessed } of found.attributes)
+    if (guessed) guesses.set(words, [...(guesses.get(words) ?? []), phrase(named.get(attribute))]);
+  const maybe = [...guesses].map(([words, names]) => `“${words}” may mean ${list.format(names)}`);
+  const lines = [
+    !found.attributes.length && "None of these words says what the model knows about. Try colours, sizes and parts.",
+    maybe.length > 0 && `${maybe.join("; ")}.`,
+    found.unknown.length > 0 && `Not used: ${found.unknown.join(", ")}.`,
+  ];
+  return lines.filter(Boolean).map((words) => el("p", { class: "quiet" }, words));
+}
+
+// [the form, what it says, what types a sentence and has it understood].
+export function inWords(description, example) {
+  const input = el("input", { autocomplete: "off", maxlength: 2000, required: true, placeholder: example ? `such as: ${example}` : null });
+  const told = el("div", { class: "understood", role: "status" });
+  const more = el("input", { type: "checkbox", id: fresh("more") });
+  const adding = el("div", { class: "check" }, more, el("label", { for: more.id }, "Add to what is there"));
   const ask = latestOnly((signal, text) => call("words", { method: "POST", body: { text }, signal }));
-  const form = el(
-    "form",
-    { class: "row inwords" },
-    field("In words", input),
-    el("button", { type: "submit" }, "Understand"),
-  );
+  const form = el("form", { class: "inwords" }, field("What does it look like?", input, { class: "field hero" }), el("button", { type: "submit", class: "main" }, "Find"), adding);
   const understand = async () => {
     try {
       const found = await ask(input.value);
       if (found === undefined) return; // newer words are under way
       const named = new Map(description.attributes.map((one) => [one.name, one]));
-      description.put(found.attributes.map(({ attribute, value }) => [named.get(attribute), value]));
-      const meant = new Map(); // each phrase once, with all that it means
-      for (const { attribute, words, guessed } of found.attributes) {
-        const said = `“${words}” ${guessed ? "may be" : "is"} `;
-        meant.set(said, [...(meant.get(said) ?? []), fullName(named.get(attribute))]);
-      }
-      const lines = [...meant].map(([said, names]) => said + names.join(", "));
-      const rest = found.unknown.length > 0 && `Not among the attributes: ${found.unknown.join(", ")}.`;
-      told.replaceChildren(
-        el("p", { class: "quiet" }, lines.length ? `${lines.join("; ")}.` : "No attribute was recognised.", rest && ` ${rest}`),
-      );
+      const pairs = found.attributes.map(({ attribute, value }) => [named.get(attribute), value]);
+      if (more.checked) description.put(pairs);
+      else if (pairs.length) description.replace(pairs);
+      told.replaceChildren(...reply(found, named));
     } catch (fault) {
       told.replaceChildren(failed(fault));
       if (!("status" in fault)) throw fault;
@@ -40,10 +45,16 @@ export function inWords(description) {
     event.preventDefault();
     understand();
   });
+  const sync = () => {
+    adding.hidden = description.empty;
+    if (description.empty) [more.checked] = [false, told.replaceChildren()];
+  };
+  description.addEventListener("change", sync);
+  sync();
   const type = (sentence) => {
     input.value = sentence;
-    description.begin({});
+    more.checked = false;
     understand();
   };
-  return [[form, told], type];
+  return [form, told, type];
 }
