@@ -330,7 +330,7 @@ def _is_output_overlapping(out: Array, X: Array) -> bool:
     if is_torch(out) or is_torch(X) or is_sparse_rows(X):
         return False
     try:
-        return np.shares_memory(out, X, max_work=10_000)
+        return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
