@@ -54,6 +54,7 @@ ROW_METHODS = ("class-means", "transclip", "stata", "zlap")
 WRONG = " (another's description)"
 TRAIN, UNSEEN, HELD_BACK = 0, 1, 2
 AGAIN = 200  # samples of draws for an interval
+RECORD = Path(__file__).parent / "results" / "adapters.json"
 PAGE = Path(__file__).parents[1] / "docs" / "adapters.md"
 FIGURE = PAGE.parent / "figures" / "adapters-examples.svg"
 FIRST = ("clinc150", "ucf101", "docstrings", "caltech101", "esc50", "imagenet4")  # the others come before, being long
@@ -564,10 +565,16 @@ def put_into_page(text: str, parts: dict[str, list[str]]) -> str:
 
 
 def show(folders: list[Path]) -> None:
-    from machine import keep
+    from machine import describe
 
     record = to_record(collect(folders))
-    keep("adapters", record)
+    cells = ",\n".join(json.dumps(one, ensure_ascii=False) for one in record["accuracies"])  # a line for each
+    parts = (
+        f'"machine": {json.dumps(describe())}',
+        f'"times": {json.dumps(record["times"])}',
+        f'"accuracies": [\n{cells}\n]',
+    )
+    RECORD.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
     for name, lines in tables(record).items():
         print(f"\n{name}", *lines, sep="\n")
     PAGE.write_text(put_into_page(PAGE.read_text("utf-8"), tables(record)), encoding="utf-8")

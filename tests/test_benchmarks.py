@@ -9,6 +9,7 @@ import pytest
 
 import adapters
 import blind_column
+import decisions
 import encode_texts
 import engines
 import kernels_and_subspaces
@@ -34,6 +35,13 @@ def test_the_page_of_letters_is_made_of_its_record():
     page = (HERE / "docs" / "letters.md").read_text("utf-8")
     record = json.loads(letters_choices.RECORD.read_text("utf-8"))
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
+
+
+def test_the_tables_of_decisions_are_those_of_their_record():
+    page = (HERE / "docs" / "decisions.md").read_text("utf-8")
+    tables = decisions.make_tables(decisions.read(HERE / "benchmarks" / "results" / "decisions.jsonl"))
+    assert page == decisions.put_into_page(page, tables), "run: python benchmarks/decisions.py tables ... --docs ..."
+    assert set(tables) == {"sets", "shift", "none", "alarms", "tree", "speed"}
 
 
 def test_the_figures_of_the_encoder_are_those_of_its_record():
@@ -354,7 +362,7 @@ def test_regret_is_the_distance_to_the_best_of_a_cell():
 def test_the_page_of_adapters_is_made_of_its_record():
     """Of the parts without intervals, which take long to draw."""
     page = adapters.PAGE.read_text("utf-8")
-    record = json.loads((HERE / "benchmarks" / "results" / "adapters.json").read_text("utf-8"))["figures"]
+    record = json.loads(adapters.RECORD.read_text("utf-8"))
     cells = adapters.Cells(record, "examples", ("problem", "k"))
     parts = {
         "problems": adapters.problem_table(cells),
