@@ -9,6 +9,7 @@ import pytest
 
 import adapters
 import blind_column
+import decisions
 import encode_texts
 import engines
 import kernels_and_subspaces
@@ -34,6 +35,13 @@ def test_the_page_of_letters_is_made_of_its_record():
     page = (HERE / "docs" / "letters.md").read_text("utf-8")
     record = json.loads(letters_choices.RECORD.read_text("utf-8"))
     assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
+
+
+def test_the_tables_of_decisions_are_those_of_their_record():
+    page = (HERE / "docs" / "decisions.md").read_text("utf-8")
+    tables = decisions.make_tables(decisions.read(HERE / "benchmarks" / "results" / "decisions.jsonl"))
+    assert page == decisions.put_into_page(page, tables), "run: python benchmarks/decisions.py tables ... --docs ..."
+    assert set(tables) == {"sets", "shift", "none", "alarms", "tree", "speed"}
 
 
 def test_the_figures_of_the_encoder_are_those_of_its_record():

@@ -1,5 +1,6 @@
 """The `sh` blocks of docs/service.md: every line is run against a service of letters."""
 
+import inspect
 import json
 import re
 import shutil
@@ -93,3 +94,19 @@ def test_javascript_lines_run(address, tmp_path):
     (tmp_path / "lines.mjs").write_text(block("js", address), "utf-8")
     done = subprocess.run(["node", "lines.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2), done.stderr
+
+
+def test_variables_of_the_container_and_the_unit_are_options():
+    from zskl.cli import inference
+
+    options = {f"ZSKL_{name.upper()}" for name in inspect.signature(inference.serve).parameters}
+    texts = [(ROOT / name).read_text("utf-8") for name in ("Dockerfile", "deploy/zskl.service", "docs/operators.md")]
+    for text in texts:
+        found = set(re.findall(r"ZSKL_[A-Z_]+", text))
+        assert found
+        assert found <= {*options, "ZSKL_DATASET"}
+    dockerfile = texts[0]
+    assert dockerfile.index("USER 10001") < dockerfile.index("ENTRYPOINT")  # not root
+    assert "/v1/health" in dockerfile.partition("HEALTHCHECK")[2]
+    for folder in re.findall(r"^COPY ([^-].*) \S+$", dockerfile, re.MULTILINE):
+        assert all((ROOT / name).exists() for name in folder.split())
