@@ -49,7 +49,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose rows are encoded first. Subclasses write the methods of the next section."""
 
     kind: ClassVar[str]  # what a model file calls its rows
+    kept_parameters: ClassVar[tuple[str, ...]]  # what the constructor gets of the record in a file
     shared: ClassVar[bool]  # whether rows and descriptions come from one encoder, so that they can be compared
+    encoder: Any
+    template: Any
     calibrate: bool | str
     keep_examples: int
     kept_names_: list[str]
@@ -95,7 +98,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _record(self) -> dict[str, Any]:
-        """What a model file says about the encoder, as JSON."""
+        """What else a model file says about the encoder, as JSON."""
         raise NotImplementedError
 
     def _check_encoder(self) -> None:
@@ -286,10 +289,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : list
             Rows, as for `fit`.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
-        candidates : list of class names, default=None
-            Which of these classes to choose from; None takes all of them.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
 
         Returns
         -------
@@ -316,10 +317,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows, as for `fit`.
         k : int, default=5
             How many classes to name.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
-        candidates : list of class names, default=None
-            Which of these classes to choose from; None takes all of them.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -383,8 +382,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new = copy.copy(self)
         new.model_ = self.model_.add_examples(encoded, labels, table, wrong=wrong, new_classes=new_classes)
         new.fit_ = f"{self.fit_}; taught {len(rows)} {self.kind}"
-        right = ~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows))
-        chosen = np.flatnonzero(right)
+        chosen = np.flatnonzero(~np.broadcast_to(np.asarray(wrong, dtype=bool), len(rows)))
         new._keep_examples([rows[place] for place in chosen], labels[chosen], encoded[chosen])
         return new
 
@@ -437,9 +435,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows, as for `fit`.
         top : int, default=5
             How many reasons an explanation shows.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of other classes to choose from, as for `fit`.
-        candidates : list of class names, default=None
+        descriptions, candidates : as for `predict`
             Which classes to choose from.
         label : class name, default=None
             The class to explain; None takes the answer of `predict`.
@@ -522,6 +518,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: ZeroShotClassifier = copy.copy(self.model_)
         model.encoder_ = {
             **self._record(),
+            "encoder": self.encoder if isinstance(self.encoder, str) else None,
+            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "kind": self.kind,
             "calibrate": self.calibrate,
             "keep_examples": self.keep_examples,
@@ -536,7 +534,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _from_model(cls, model: ZeroShotClassifier) -> Self:
         """The classifier that `_to_model` took apart."""
         record = dict(model.encoder_ or {})
-        made = cls(**cls._parameters(record))
+        made = cls(**{name: record[name] for name in cls.kept_parameters})
         model._calibration_advice = cls._advise_calibration()
         made.model_, made.fit_ = model, str(record["fit"])
         made.kept_names_, made.kept_classes_ = list(record["examples"]), list(record["example_classes"])
@@ -544,11 +542,6 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(made.kept_names_) != len(made.kept_rows_) or len(made.kept_names_) != len(made.kept_classes_):
             raise ValueError("the examples that it keeps are not whole")
         return made
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What the constructor gets, of the record in a file."""
-        raise NotImplementedError
 
 
 def check_sequence(X: Any, what: str, example: str) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import hashlib
 import logging
 import os
 import secrets
@@ -49,6 +50,12 @@ def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] |
     for given in inputs:
         if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
             raise ValueError(f"cannot write {path}: it is also what is read; name another file, nothing was changed")
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_special(path: Path) -> bool:

@@ -64,12 +64,6 @@ class ImageClassifier(EncodedClassifier):
         The model inside, which has learned from features.
     fit_ : str
         What `fit` did, in words.
-    classes_ : ndarray
-        All classes, sorted: what `predict` chooses from, and the columns of probabilities.
-    seen_classes_ : ndarray
-        The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -92,6 +86,10 @@ class ImageClassifier(EncodedClassifier):
     """
 
     kind: ClassVar[str] = "pictures"
+    kept_parameters: ClassVar[tuple[str, ...]] = (
+        *("backbone", "encoder", "template"),
+        *("calibrate", "keep_examples", "batch_size"),
+    )
     shared: ClassVar[bool] = False
     _loaded: tuple[Any, Backbone]  # what was asked for, and the network
 
@@ -220,15 +218,8 @@ class ImageClassifier(EncodedClassifier):
         return {
             "backbone": self.backbone if isinstance(self.backbone, str) else None,
             "backbone_key": self.backbone_key_,
-            "encoder": self.encoder if isinstance(self.encoder, str) else None,
-            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "batch_size": int(self.batch_size),
         }
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        names = ("backbone", "encoder", "template", "calibrate", "keep_examples", "batch_size")
-        return {name: record[name] for name in names}
 
     @classmethod
     def _from_model(cls, model: ZeroShotClassifier) -> Self:

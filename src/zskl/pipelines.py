@@ -12,7 +12,7 @@ import importlib
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -59,6 +59,7 @@ _HOMES = {  # transformers that a file can hold, by the module of scikit-learn t
 TRANSFORMERS = {name: f"sklearn.{home}" for home, names in _HOMES.items() for name in names}
 _NOT_KEPT = ("memory", "_metadata_request")  # where this process caches fits; what it asks of a fit
 _FUNCTIONS = ("func", "inverse_func")
+_COLLECTIONS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> ZeroShotPipeline:
@@ -95,14 +96,6 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Zer
     return ZeroShotPipeline(make_plain_pipeline(*steps).steps, memory=memory, verbose=verbose)
 
 
-def _last_has(name: str) -> Callable[[Pipeline], bool]:
-    def check(pipeline: Pipeline) -> bool:
-        getattr(pipeline.steps[-1][1], name)  # whose error says what is missing
-        return True
-
-    return check
-
-
 def _delegate(name: str) -> Any:
     """An attribute of the last step, where it has it."""
 
@@ -122,7 +115,8 @@ def _answer_rows(name: str, home: type = ZeroShotClassifier) -> Any:
         return self._with_last(found) if isinstance(found, ZeroShotClassifier) else found
 
     answer.__doc__ = (answer.__doc__ or "").replace(f"{home.__name__}\n", "ZeroShotPipeline\n")
-    return available_if(_last_has(name))(answer)
+    # An error of getattr says what is missing.
+    return available_if(lambda self: callable(getattr(self.steps[-1][1], name)))(answer)
 
 
 class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
@@ -142,13 +136,6 @@ class ZeroShotPipeline(Pipeline):  # type: ignore[misc]
         Where fitted transformers are cached. A file does not keep it.
     verbose : bool, default=False
         Whether to print how long each step of a fit takes.
-
-    Attributes
-    ----------
-    classes_, candidates_ : ndarray
-        All classes, sorted: what `predict` chooses from, and the columns of scores and probabilities.
-    seen_classes_ : ndarray
-        Those with training rows.
 
     See Also
     --------
@@ -290,13 +277,6 @@ def restore_pipeline(
     return ZeroShotPipeline([*steps, (str(header["last"]), model)], verbose=bool(header["verbose"]))
 
 
-def _kind_of(step: Any) -> str | None:
-    """The name in the closed list of exactly this class: a subclass may compute something else."""
-    kind = type(step).__name__
-    home = TRANSFORMERS.get(kind)
-    return kind if home and getattr(importlib.import_module(home), kind) is type(step) else None
-
-
 class _StepWriter:
     """Transformers as JSON; numbers go to `arrays`, under names that say where they belong.
 
@@ -322,7 +302,7 @@ class _StepWriter:
             return self._encode(np.asarray(value), place) | {"scalar": True}
         if isinstance(value, np.ndarray):
             return self._encode_array(value, place)
-        for kind in (list, tuple, set, frozenset):
+        for kind in _COLLECTIONS.values():
             if type(value) is kind:
                 parts = sorted(value) if kind in (set, frozenset) else value
                 return {kind.__name__: [self._encode(one, f"{place}.{k}") for k, one in enumerate(parts)]}
@@ -332,7 +312,10 @@ class _StepWriter:
         if isinstance(value, slice):
             return {"slice": [self._encode(one, place) for one in (value.start, value.stop, value.step)]}
         if isinstance(value, type | np.dtype):
-            return {"dtype" if isinstance(value, np.dtype) else "type": self._dtype_name(value)}
+            try:
+                return {"dtype" if isinstance(value, np.dtype) else "type": str(np.dtype(value).name)}
+            except TypeError:
+                raise self._refusal(f"holds the type {value.__name__}") from None
         if value is pd.NA:
             return {"missing": "NA"}
         if hasattr(value, "get_params"):
@@ -348,24 +331,15 @@ class _StepWriter:
         if array.dtype.kind not in "OU":
             raise self._refusal(f"holds an array of {array.dtype}")
         values = [self._encode(one, place) for one in array.ravel().tolist()]
-        return {
-            "labels": values,
-            "dtype": "object" if array.dtype.kind == "O" else array.dtype.str,
-            "shape": array.shape,
-        }
-
-    def _dtype_name(self, value: Any) -> str:
-        try:
-            return str(np.dtype(value).name)
-        except TypeError:
-            raise self._refusal(f"holds the type {value.__name__}") from None
+        dtype = "object" if array.dtype.kind == "O" else array.dtype.str
+        return {"labels": values, "dtype": dtype, "shape": array.shape}
 
     def _encode_estimator(self, step: Any, place: str) -> dict[str, Any]:
-        kind = _kind_of(step)
-        if kind is None:
-            raise self._refusal(
-                f"is a {type(step).__name__}" if place.count(".") == 1 else f"holds a {type(step).__name__}"
-            )
+        kind = type(step).__name__
+        home = TRANSFORMERS.get(kind)
+        # Exactly this class: a subclass may compute something else.
+        if home is None or getattr(importlib.import_module(home), kind) is not type(step):
+            raise self._refusal(f"{'is' if place.count('.') == 1 else 'holds'} a {type(step).__name__}")
         if kind == "FunctionTransformer" and any(getattr(step, name) is not None for name in _FUNCTIONS):
             raise self._refusal("is a FunctionTransformer, whose function would be code")
         names = step.get_params(deep=False)
@@ -412,15 +386,10 @@ class _StepReader:
             values: NumPyArray = np.empty(len(value), dtype=np.dtype(object))
             values[:] = [self.decode(one) for one in value]
             return values.reshape(stored["shape"]).astype(stored["dtype"])
-        makers: dict[str, Callable[[Iterator[Any]], Any]] = {
-            "list": list,
-            "tuple": tuple,
-            "set": set,
-            "frozenset": frozenset,
-            "slice": lambda parts: slice(*parts),
-        }
-        if kind in makers:
-            return makers[kind](map(self.decode, value))
+        if kind in _COLLECTIONS:
+            return _COLLECTIONS[kind](map(self.decode, value))
+        if kind == "slice":
+            return slice(*map(self.decode, value))
         if kind == "dict":
             return {self.decode(key): self.decode(one) for key, one in value}
         if kind in ("dtype", "type"):

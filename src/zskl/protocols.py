@@ -509,12 +509,16 @@ def prepare_model(
     return PreparedModel(model)
 
 
-def _teach(model: Any, data: Dataset, shots: int, seed: int) -> PreparedModel:
-    if not hasattr(model, "add_examples"):
+def _check_ability(model: Any, method: str, what: str, option: str) -> None:
+    if not hasattr(model, method):
         raise ValueError(
-            f"{type(model).__name__} cannot learn from examples: expected a model with add_examples; leave shots out, "
-            "or take a method that has it, such as class-means"
+            f"{type(model).__name__} cannot {what}: expected a model with {method}; leave {option} out, or take a "
+            "method that has it, such as class-means"
         )
+
+
+def _teach(model: Any, data: Dataset, shots: int, seed: int) -> PreparedModel:
+    _check_ability(model, "add_examples", "learn from examples", "shots")
     drawn = draw_examples(data, shots, seed)
     if not len(drawn):
         raise ValueError(
@@ -539,11 +543,7 @@ def draw_examples(data: Dataset, shots: int, seed: int) -> NDArray[np.int64]:
 
 def _adapt(model: Any, data: Dataset, unlabelled: str) -> PreparedModel:
     check_option("unlabelled", unlabelled, tuple(UNLABELLED))
-    if not hasattr(model, "adapt"):
-        raise ValueError(
-            f"{type(model).__name__} cannot adapt to unlabelled rows: expected a model with adapt; leave unlabelled "
-            "out, or take a method that has it, such as class-means"
-        )
+    _check_ability(model, "adapt", "adapt to unlabelled rows", "unlabelled")
     rows = np.concatenate([part_rows(data, part) for part in UNLABELLED[unlabelled]])
     try:
         adapted = model.adapt(model_features(model, data, rows), candidates=unlabelled)

@@ -67,7 +67,8 @@ class TextExplanation:
         if self.words:
             lines.append(f"without the word: {', '.join(f'{word} {-fall:+.3f}' for word, fall in self.words)}")
         if self.examples:
-            some = (f"{_shorten(text)!r} ({label}, {near:.2f})" for text, label, near in self.examples)
+            short = [(text if len(text) <= 60 else f"{text[:59]}…", *rest) for text, *rest in self.examples]
+            some = (f"{text!r} ({label}, {near:.2f})" for text, label, near in short)
             lines.append(f"nearest examples: {', '.join(some)}")
         else:
             lines.append("no examples: the model knows classes by their descriptions alone")
@@ -122,12 +123,6 @@ class TextClassifier(EncodedClassifier):
         The model inside, which has learned from vectors.
     fit_ : str
         What `fit` did, in words.
-    classes_ : ndarray
-        All classes, sorted: what `predict` chooses from, and the columns of probabilities.
-    seen_classes_ : ndarray
-        The classes with training rows, sorted.
-    candidates_ : ndarray
-        The same as `classes_`.
 
     See Also
     --------
@@ -154,6 +149,7 @@ class TextClassifier(EncodedClassifier):
     """
 
     kind: ClassVar[str] = "texts"
+    kept_parameters: ClassVar[tuple[str, ...]] = ("encoder", "template", "calibrate", "keep_examples")
     shared: ClassVar[bool] = True
     _loaded: tuple[Any, sentences.Encoder]  # what was asked for, and the encoder
 
@@ -241,20 +237,14 @@ class TextClassifier(EncodedClassifier):
 
     def _record(self) -> dict[str, Any]:
         return {
-            "encoder": self.encoder if isinstance(self.encoder, str) else None,
             "identity": self.identity_,
             "probe": self.probe_.tolist(),
-            "template": self.template if self.template is None or isinstance(self.template, str) else [*self.template],
             "column": vars(self).get("column_"),
         }
 
     def _check_encoder(self) -> None:
         if isinstance(self.encoder, str) and sentences.encoder_identity(self.encoder) != self.identity_:
             self._encoder()
-
-    @classmethod
-    def _parameters(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: record[name] for name in ("encoder", "template", "calibrate", "keep_examples")}
 
     @classmethod
     def _from_model(cls, model: ZeroShotClassifier) -> Self:
@@ -307,7 +297,12 @@ def explain_texts(
     against: Any = None,
 ) -> list[TextExplanation]:
     """See `TextClassifier.explain`; `nearest` are the examples of each text that are like it."""
-    names = _list_candidates(model, signatures, candidates)
+    if candidates is None and signatures is None:
+        candidates = model.candidates_
+    elif candidates is None:
+        labels = signatures.index if hasattr(signatures, "index") else signatures.labels
+        candidates = list(dict.fromkeys(labels.tolist()))
+    names = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     for name, asked in (("label", label), ("against", against)):
         if asked is not None and asked not in names:
             raise ValueError(f"{name} is {asked!r}: expected one of {list_values(names)}")
@@ -333,15 +328,6 @@ def explain_texts(
     return found
 
 
-def _list_candidates(model: Any, signatures: Any, candidates: Labels | None) -> list[Any]:
-    if candidates is not None:
-        return np.asarray(candidates).tolist() if isinstance(candidates, np.ndarray) else list(candidates)
-    if signatures is not None:
-        labels = signatures.index if hasattr(signatures, "index") else signatures.labels
-        return list(dict.fromkeys(labels.tolist()))
-    return list(model.candidates_.tolist())
-
-
 def leave_words_out(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and for each the text without it; neighbours of a long one go together. One word: none."""
     places = [found.span() for found in _WORD.finditer(text)]
@@ -351,7 +337,3 @@ def leave_words_out(text: str) -> tuple[list[str], list[str]]:
     parts = [(places[k][0], places[min(k + step, len(places)) - 1][1]) for k in range(0, len(places), step)]
     pieces = [text[start:end] for start, end in parts]
     return pieces, [f"{text[:start]}{text[end:]}".strip() for start, end in parts]
-
-
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -40,7 +40,7 @@ def shared_cache(monkeypatch, tmp_path_factory):
 
 
 def real_folder(name):
-    return fetch.benchmark_folder(name, REAL)
+    return fetch.benchmark_folders(name, REAL)[0]
 
 
 # the real files

@@ -155,7 +155,7 @@ def test_choices_among_files_are_for_benchmarks(here):
 
 def test_make_keeps_everything(here):
     data = make_own_files(unseen=["fox", "ant"])
-    X, names, _ = tables.read_features("features.csv", "label")
+    X, names, *_ = user_files.all_rows("features.csv", labels="label")
     np.testing.assert_array_equal(data.X, X)
     assert data.feature_names == names == tuple(f"f{k}" for k in range(6))
     assert data.y.tolist() == [name for name in user_files.SPECIES for _ in range(12)]

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -207,12 +209,9 @@ def _merge_sums(
 
 def _sum_shard(job: Job, shard: Shard) -> Sums:
     """On a worker: the sums of one shard, its classes under the names in the file."""
-    total: Sums | None = None
-    for X, y in _gather_blocks(_labelled_blocks(job, shard), job.width):
-        part = clone(job.model).sums(X, y)
-        total = part if total is None else total + part
-    assert total is not None  # a shard without rows is refused when it is opened
-    return total
+    # There is at least one block: a shard without rows is refused when it is opened.
+    blocks = _gather_blocks(_labelled_blocks(job, shard), job.width)
+    return reduce(add, (clone(job.model).sums(X, y) for X, y in blocks))
 
 
 def _gather_blocks(blocks: Iterator[Labelled], width: int) -> Iterator[Labelled]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import hashlib
 import math
 import os
 import re
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from zskl import engines, export, methods
 from zskl._arrays import stack_rows, to_numpy
-from zskl._files import find_leftovers, replace_file
+from zskl._files import file_digest, find_leftovers, replace_file
 from zskl.datasets import tables
 from zskl.datasets.tables import parquet
 from zskl.datasets.tables.features import Block, FeatureFile, Wanted
@@ -53,8 +52,9 @@ Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
 Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
-class Predictor:
-    """A fitted model, and what you ask it about each row of a features file.
+@dataclass(frozen=True)
+class Options:
+    """What is asked about each row of a features file.
 
     The answer is class and score, or class and probability, of the `top` best candidates. `coverage`, `reject`, `risk`
     and `min_probability` are those of the model's `predict_set` and `predict`: the best class of a row may be "unknown"
@@ -64,23 +64,40 @@ class Predictor:
     been trained on; `with_known` keeps both. `candidates` names those of them to choose from.
     """
 
-    def __init__(
-        self,
-        model: ZeroShotClassifier,
-        *,
-        signatures: PathLike | None = None,
-        with_known: bool = False,
-        candidates: Sequence[str] | None = None,
-        top: int = 5,
-        probabilities: bool = False,
-        reject: float | None = None,
-        coverage: float | None = None,
-        risk: float | None = None,
-        min_probability: float | None = None,
-    ) -> None:
+    signatures: str | None = None
+    with_known: bool = False
+    candidates: tuple[str, ...] | None = None
+    top: int = 5
+    probabilities: bool = False
+    reject: float | None = None
+    coverage: float | None = None
+    risk: float | None = None
+    min_probability: float | None = None
+    encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
+    decimal: str = DECIMAL
+
+    def predictor(self, model: ZeroShotClassifier) -> Predictor:
+        return Predictor(model, **asdict(self))
+
+    def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""
+
+        def as_json(options: Mapping[str, object]) -> dict[str, object]:
+            return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+
+        defaults = as_json(asdict(type(self)()))
+        return {name: value for name, value in as_json(given).items() if (name, value) not in defaults.items()}
+
+
+class Predictor:
+    """A fitted model, and what you ask it about each row of a features file: the `Options` by their names."""
+
+    def __init__(self, model: ZeroShotClassifier, **options: Any) -> None:
+        asked = Options(**options)
+        top, probabilities, coverage, risk = asked.top, asked.probabilities, asked.coverage, asked.risk
         if top < 1:
             raise ValueError(f"top is {top}: expected at least 1")
-        reject, min_probability = read_old_reject(model, reject, min_probability)
+        reject, min_probability = read_old_reject(model, asked.reject, asked.min_probability)
         likely = probabilities or min_probability is not None
         decides = reject is not None or risk is not None
         if (likely and model.temperatures_ is None) or ((decides or coverage is not None) and model.decisions_ is None):
@@ -88,8 +105,8 @@ class Predictor:
                 "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
                 "zskl fit --calibrate"
             )
-        table = read_candidates(model, signatures, with_known)
-        names = None if candidates is None else to_model_labels(model, candidates)
+        file = None if asked.signatures is None else TextFile(asked.signatures, asked.encoding, asked.decimal)
+        table, names = choose_candidates(model, file, asked.with_known, asked.candidates)
         self.model, self.probabilities, self.least = model, probabilities, min_probability
         self.panel = CandidateScorer(model, table, names, calibrated=True)
         self.width = min(top, len(self.panel.labels))
@@ -175,7 +192,7 @@ def open_for_model(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
             f"{model.n_features_in_} that it was fitted on, in the same order{expected if len(own) > 1 else ''}"
         )
-    parts = tables.find_blocks(path, source.parts) if len(own) > 1 else own
+    parts = tables.find_networks(path, source.parts)[1] if len(own) > 1 else own
     ends, whole = ({int(end) for end in accumulate(one.values())} for one in (parts, own))
     if parts and ((own.keys() == parts.keys() and list(own) != list(parts)) or not (ends <= whole or ends >= whole)):
         raise ValueError(f"{path} has its columns in another order than the model: expected them{expected}")
@@ -224,6 +241,14 @@ def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
     labels = labels if mine == "string" else labels.astype(np.int64)
     return SignatureTable(labels, stack_rows(kept.matrix, new.matrix), new.names)
+
+
+def choose_candidates(
+    model: ZeroShotClassifier, path: PathLike | None, with_known: bool, candidates: Sequence[str] | None
+) -> tuple[SignatureTable, Labels | None]:
+    """What `read_candidates` finds, and the names of those to choose from; None for all of them."""
+    names = None if candidates is None else to_model_labels(model, candidates)
+    return read_candidates(model, path, with_known), names
 
 
 def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
@@ -286,8 +311,7 @@ def explain_file(
     by: str | None = None,
 ) -> Iterator[Explained]:
     """Explanations of all rows of a file, or of those numbered in `rows` from 0 on; candidates as for `Predictor`."""
-    table = read_candidates(model, signatures, with_known)
-    names = None if candidates is None else to_model_labels(model, candidates)
+    table, names = choose_candidates(model, signatures, with_known, candidates)
     mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
     end = None if rows is None else max(some.stop for some in rows)
     done, encoded = 0, open_encoded(model)
@@ -356,41 +380,6 @@ def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLik
 FILE = "predictions.jsonl"
 SUFFIXES = (".npy", *parquet.SUFFIXES)
 REPORT_EVERY = 5000  # rows between two words on how far a shard is
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is asked of every shard: the options of `Predictor`, by the same names and with the same defaults, and how
-    a table of signatures is written.
-    """
-
-    signatures: str | None = None
-    with_known: bool = False
-    candidates: tuple[str, ...] | None = None
-    top: int = 5
-    probabilities: bool = False
-    reject: float | None = None
-    coverage: float | None = None
-    risk: float | None = None
-    min_probability: float | None = None
-    encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
-    decimal: str = DECIMAL
-
-    def predictor(self, model: ZeroShotClassifier) -> Predictor:
-        given = asdict(self)
-        written = given.pop("encoding"), given.pop("decimal")
-        if self.signatures is not None:
-            given["signatures"] = TextFile(self.signatures, *written)
-        return Predictor(model, **given)
-
-    def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Only what is left is compared with an earlier run, so that a new option leaves finished shards finished."""
-
-        def as_json(options: Mapping[str, object]) -> dict[str, object]:
-            return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-
-        defaults = as_json(asdict(type(self)()))
-        return {name: value for name, value in as_json(given).items() if (name, value) not in defaults.items()}
 
 
 @dataclass(frozen=True)
@@ -562,8 +551,7 @@ def _report_rows(lines: Iterator[list[object]], report: Callable[[str], object] 
 def file_fingerprint(path: PathLike) -> str:
     if not Path(path).is_file():
         raise FileNotFoundError(f"no file at {path}: check the path")
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(path)
 
 
 def _file_state(path: Path) -> tuple[int, int] | None:

@@ -14,7 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._validation import list_values
-from zskl.batch.predict import Labels, PathLike, block_features, open_for_model, read_candidates, to_model_labels
+from zskl.batch.predict import (
+    Labels,
+    PathLike,
+    block_features,
+    choose_candidates,
+    open_for_model,
+    read_candidates,
+    to_model_labels,
+)
 from zskl.datasets import tables
 from zskl.datasets.tables.features import Block
 from zskl.datasets.tables.labels import Labels as TableLabels
@@ -105,7 +113,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
             f"labels is {str(labels)!r}, and there is no such file: expected a file with the names of classes whose "
             "examples are to go, such as a .txt with a name in each line"
         )
-    found, _ = tables.read_labels(labels)
+    found = tables.read_labels(labels)[0]
     names = to_model_labels(model, found.names)
     gone = Counter(label for label in getattr(model, "example_classes_", ()) if label in set(names.tolist()))
     return Change(model, model.remove_examples(y=names), "removed", dict(gone))
@@ -114,7 +122,7 @@ def remove_examples(model: Any, features: PathLike | None, labels: PathLike | No
 def read_teaching_rows(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
     """Rows and their classes. A file of labels that names its rows may name some of them only: others are left out."""
     column = tables.label_column(tables.read_header(features), features, labels)
-    found, label_ids, numbered = (TableLabels(), None, False) if column else tables.read_some_labels(labels)
+    found, label_ids, numbered = (TableLabels(), None, False) if column else tables.read_labels(labels, some=True)
     X, ids, texts = read_whole_file(model, features, column, None if column or label_ids is not None else len(found))
     if column:
         found.extend(texts)
@@ -235,8 +243,7 @@ def choose_rows_to_label(
             "strategy is 'change', which goes by probabilities, and those of this model are not calibrated: expected a "
             "calibrated model; fit it with zskl fit --calibrate, or use --strategy margin"
         )
-    table = read_candidates(model, signatures, with_known)
-    names = None if candidates is None else to_model_labels(model, candidates)
+    table, names = choose_candidates(model, signatures, with_known, candidates)
     X, ids, _ = read_whole_file(model, features)
     found = pick_rows(model, X, n, strategy, table, names, diversity)
     values = found.scores if found.probabilities is None else found.probabilities

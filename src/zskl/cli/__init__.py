@@ -7,7 +7,6 @@ A mistake in our code shows its traceback.
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import re
 from collections.abc import Callable
@@ -110,13 +109,7 @@ def add_common_options(command: Callable[..., None]) -> Callable[..., None]:
         except STOPS as stop:
             fail_on_stop(stop)
 
-    kind = inspect.Parameter.KEYWORD_ONLY
-    common = [
-        inspect.Parameter("verbose", kind, default=False, annotation=Verbose),
-        inspect.Parameter("quiet", kind, default=False, annotation=Quiet),
-    ]
-    known = inspect.signature(command, eval_str=True)
-    call.__signature__ = known.replace(parameters=[*known.parameters.values(), *common])  # type: ignore[attr-defined]
+    _options.add_options(call, command, verbose=(False, Verbose), quiet=(False, Quiet))
     return call
 
 

@@ -6,6 +6,7 @@ Imported inside commands: the datasets bring pandas and scikit-learn.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from zskl import datasets
 from zskl.cli._terminal import note
@@ -13,15 +14,9 @@ from zskl.datasets.xlsa17 import DEFAULT_FEATURES, is_benchmark_name
 from zskl.experiments.sweep import DatasetSource
 
 
-def load_dataset(
-    name: str,
-    root: list[Path] | None,
-    features: list[str] | None,
-    signatures: str | None = None,
-    folds: str | None = None,
-) -> datasets.Dataset:
-    """The dataset that these options name; see `load_source`."""
-    return load_source(find_dataset_source(name, root, features, signatures, folds))
+def load_dataset(name: str, *files: Any) -> datasets.Dataset:
+    """The dataset that these options name; see `find_dataset_source` and `load_source`."""
+    return load_source(find_dataset_source(name, *files))
 
 
 def load_source(source: DatasetSource) -> datasets.Dataset:

@@ -107,6 +107,16 @@ Categories: TypeAlias = Annotated[
 Decimal: TypeAlias = Annotated[Literal[".", ","], about_files(help="How fractions are written in CSV: 1.5 or 1,5.")]
 
 
+def add_options(call: Any, command: Callable[..., None], **further: tuple[object, Any]) -> inspect.Signature:
+    """Let `call` have the options of a command and further ones, by defaults and annotations; those of the command."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    known = inspect.signature(command, eval_str=True)
+    added = [inspect.Parameter(name, kind, default=one, annotation=of) for name, (one, of) in further.items()]
+    mine = [one.replace(kind=kind) for one in known.parameters.values()]
+    call.__signature__ = known.replace(parameters=[*mine, *added])
+    return known
+
+
 def mark_text(path: Any, encoding: str, decimal: str) -> Any:
     """A path, or None; with how its text is written, if that is not as usual."""
     if path is None or (encoding, decimal) == ("utf-8", "."):
@@ -127,15 +137,7 @@ def reads_text(*tables: str) -> Callable[[Callable[..., None]], Callable[..., No
                 **{name: mark_text(one, encoding, decimal) if name in tables else one for name, one in given.items()}
             )
 
-        known = inspect.signature(command, eval_str=True)
-        kind = inspect.Parameter.KEYWORD_ONLY
-        further = [
-            inspect.Parameter("encoding", kind, default="utf-8", annotation=Encoding),
-            inspect.Parameter("decimal", kind, default=".", annotation=Decimal),
-        ]
-        call.__signature__ = known.replace(  # type: ignore[attr-defined]
-            parameters=[*(one.replace(kind=kind) for one in known.parameters.values()), *further]
-        )
+        known = add_options(call, command, encoding=("utf-8", Encoding), decimal=(".", Decimal))
         return call
 
     return extend

@@ -12,7 +12,6 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.fetch import Roots
 from zskl.datasets.folder import make
 from zskl.datasets.health import Health, check
-from zskl.datasets.tables import arrays
 from zskl.datasets.toy import make_synthetic
 
 __all__ = ["Dataset", "Health", "check", "letters", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
@@ -142,6 +141,4 @@ def row_names(name: str | PathLike[str], root: Roots | None = None, features: st
         return folder.read_row_names(Path(name))
     if not xlsa17.is_benchmark_name(name):
         return None
-    file = xlsa17.choose_feature_files(xlsa17.find_folders(name, root), features)[0]
-    images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")
-    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None
+    return xlsa17.read_image_names(xlsa17.choose_feature_files(xlsa17.find_folders(name, root), features)[0])

@@ -86,20 +86,8 @@ class Dataset:
 
     Attributes
     ----------
-    class_names : array of shape (C,)
-        The classes of the table, in the order in which they first appear.
-    attribute_names : list of str
-        The p column names of the table.
-    codes : array of shape (n,)
-        The labels as positions in `class_names`.
-    seen_classes, unseen_classes : array
-        The two kinds of classes, in the order of `class_names`.
     blocks, signature_blocks : mapping of str to range
         Name → columns, also of a single block: what `ClassMeansClassifier` takes under the same names.
-    fingerprint : str
-        SHA-256 of labels, parts and signatures, not of X. It is the same in every process.
-    features_digest : str
-        SHA-256 of the shape of X and of up to 64 of its rows.
 
     Examples
     --------
@@ -303,7 +291,7 @@ class Dataset:
 
     @cached_property
     def class_names(self) -> NDArray[np.generic]:
-        """(C,) the classes of the table in the order in which they first appear."""
+        """The C classes of the table, in the order in which they first appear."""
         return read_only_view(np.asarray(list(dict.fromkeys(self.signatures.index.tolist()))))
 
     @cached_property
@@ -313,7 +301,7 @@ class Dataset:
 
     @cached_property
     def codes(self) -> NDArray[np.int64]:
-        """(n,) the labels as positions in `class_names`."""
+        """The n labels as positions in `class_names`."""
         found = pd.Index(self.class_names).get_indexer(pd.Index(self.y))
         return read_only_view(np.asarray(found, dtype=np.int64))
 

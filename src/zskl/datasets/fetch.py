@@ -6,7 +6,6 @@ not continued: the next call starts from the beginning.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import urllib.parse
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from zskl._files import cache_folder, find_leftovers, replace_folder, wait_for_lock, write_atomically
+from zskl._files import cache_folder, file_digest, find_leftovers, replace_folder, wait_for_lock, write_atomically
 from zskl._validation import list_values
 
 INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may be inside a root
@@ -31,13 +30,8 @@ PACKAGES = {"xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)}
 Roots: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one folder of benchmarks, or several
 
 
-def benchmark_folder(name: str, root: Roots | None = None) -> Path:
-    """The folder with att_splits.mat, in any case, inside `root`; by default in $ZSKL_DATA, then the user's cache."""
-    return benchmark_folders(name, root)[0]
-
-
 def benchmark_folders(name: str, root: Roots | None = None) -> list[Path]:
-    """The same in each of several roots that has one; there is one at least."""
+    """The folder with att_splits.mat in each root that has one, at least one; by default $ZSKL_DATA and the cache."""
     given: Roots | None = os.environ.get("ZSKL_DATA") if root is None else root
     several = [given] if isinstance(given, str | os.PathLike) else list(given or ())
     roots = [Path(one).expanduser() for one in several if os.fspath(one)]
@@ -64,14 +58,11 @@ def check_fetched(path: Path) -> None:
         sums = parent / "xlsa17.sha256"
         if not sums.is_file():
             continue
-        mine = path.relative_to(parent).as_posix()
-        for line in sums.read_text(encoding="utf-8").splitlines():
-            digest, _, name = line.partition("  ")
-            if name == mine and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-                raise ValueError(
-                    f"{path} is not as it was fetched: its checksum differs from the one in {sums}; delete the folder "
-                    "and fetch it again, or delete that record if you changed the file on purpose"
-                )
+        if _list_changed(sums, path.relative_to(parent).as_posix()):
+            raise ValueError(
+                f"{path} is not as it was fetched: its checksum differs from the one in {sums}; delete the folder "
+                "and fetch it again, or delete that record if you changed the file on purpose"
+            )
         return
 
 
@@ -110,7 +101,14 @@ def fetch(
         # One process at a time, if the file system has locks. A second one waits, then finds the package.
         wait_for_lock(lock.fileno())
         if folder.exists():
-            _verify_checksums(folder, sums)
+            # A folder without a record, put there by hand, passes.
+            changed = _list_changed(sums) if sums.is_file() else []
+            if changed:
+                raise ValueError(
+                    f"{folder} is not as it was fetched: {list_values(changed)} changed or disappeared since "
+                    f"{sums.name} was written; delete the folder to fetch it again, or delete {sums} if you changed it "
+                    "on purpose"
+                )
             return folder
         for leftover in find_leftovers(parent, key):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -121,7 +119,7 @@ def fetch(
                     _download(url, work / "package.zip", progress)
                     _unpack_fetched_archive(work / "package.zip", key)
                     paths = sorted(path.relative_to(work) for path in work.rglob("*") if path.is_file())
-                    lines = [f"# {url}"] + [f"{_file_digest(work / path)}  {key}/{path.as_posix()}" for path in paths]
+                    lines = [f"# {url}"] + [f"{_digest(work / path)}  {key}/{path.as_posix()}" for path in paths]
             except (ConnectionError, ValueError) as error:
                 kind = ConnectionError if isinstance(error, ConnectionError) else ValueError
                 faults.append(kind(f"{url}: {error}"))
@@ -190,21 +188,12 @@ def _unpack_fetched_archive(archive: Path, name: str) -> None:
         top.rmdir()
 
 
-def _verify_checksums(folder: Path, sums: Path) -> None:
-    """Refuse files that changed since they were unpacked. A folder without a record, put there by hand, passes."""
-    if not sums.is_file():
-        return
+def _list_changed(sums: Path, only: str | None = None) -> list[str]:
+    """The files in a record of checksums that are not as they were unpacked; or whether `only` this one is not."""
     lines = sums.read_text(encoding="utf-8").splitlines()
     recorded = [line.split("  ", 1) for line in lines if line and not line.startswith("#")]
-    changed = [path for digest, path in recorded if _file_digest(folder.parent / path) != digest]
-    if changed:
-        raise ValueError(
-            f"{folder} is not as it was fetched: {list_values(changed)} changed or disappeared since {sums.name} was "
-            f"written; delete the folder to fetch it again, or delete {sums} if you changed it on purpose"
-        )
+    return [path for digest, path in recorded if only in (None, path) and _digest(sums.parent / path) != digest]
 
 
-def _file_digest(path: Path) -> str:
-    import pooch
-
-    return pooch.file_hash(str(path)) if path.is_file() else ""
+def _digest(path: Path) -> str:
+    return file_digest(path) if path.is_file() else ""

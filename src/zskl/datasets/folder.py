@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import hashlib
 import json
 import os
 import sys
@@ -27,7 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._files import replace_folder
+from zskl._files import file_digest, replace_folder
 from zskl._validation import list_values, suggest
 from zskl.datasets import split, tables
 from zskl.datasets.dataset import Dataset, place_blocks
@@ -255,9 +254,7 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
 
 
 def _size_and_checksum(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": path.stat().st_size, "sha256": digest}
+    return {"bytes": path.stat().st_size, "sha256": file_digest(path)}
 
 
 def _check_folder_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
@@ -331,7 +328,7 @@ def _copy_features(
     keep: Sequence[str],
 ) -> RawFeatures:
     loose = missing is not None or categories is not None
-    found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
+    found, label_ids, _ = (Labels(), None, False) if column else tables.read_labels(labels)
     file = head.open(Wanted(column, rows=None if column else len(found), loose=loose, keep=keep))
     survey = survey_columns(file, missing, categories, keep) if loose else None
     names = file.names if survey is None or file.names is None else survey.names
@@ -533,7 +530,12 @@ def make(
         raise ValueError("parents are columns of a table of signatures: leave them out where rows are texts")
     if text_column is None:
         table, table_widths = tables.read_class_tables(
-            signatures, column, keep_columns, missing=missing, categories=categories, parents=parents
+            signatures,
+            label_column=column,
+            keep=keep_columns,
+            missing=missing,
+            categories=categories,
+            parents=parents,
         )
         _check_folder_columns(table, head, keep_columns, features, signatures)
         # If a table was made from texts.
@@ -568,6 +570,7 @@ def make(
         parts = split.divide_rows(codes, hidden, seed)
         names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
         whole = to_label_type(classes, found.names).dtype.kind == "i"
+        network, blocks = tables.find_networks(features, rows.parts)
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(temporary / FEATURES, mmap_mode="r", allow_pickle=False),
@@ -576,8 +579,8 @@ def make(
             parts=parts,
             source=str(signatures),
             feature_names=names,
-            backbone=tables.find_backbone(features),
-            blocks=place_blocks(tables.find_blocks(features, rows.parts)),
+            backbone=network,
+            blocks=place_blocks(blocks),
             signature_blocks=place_blocks(table_widths),
             checked=True,  # while it was read, block by block
         )

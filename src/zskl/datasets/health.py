@@ -59,11 +59,6 @@ class Health:
     notes : tuple of str
         What is good to know, a sentence each.
 
-    Attributes
-    ----------
-    healthy : bool
-        Whether there is no fault.
-
     Examples
     --------
     >>> from zskl import datasets

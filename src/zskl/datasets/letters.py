@@ -70,11 +70,6 @@ def describe(letter: str, mark: str = PLAIN) -> pd.Series:
     Series
         The signature: 1 for each attribute that applies, else 0. Its name is the letter with its mark.
 
-    Raises
-    ------
-    ValueError
-        If there is no such letter or mark.
-
     Examples
     --------
     >>> from zskl.datasets import letters
@@ -357,11 +352,6 @@ def load(language: str | None = None, seed: int = SEED) -> Dataset:
     -------
     Dataset
         7200 rows of 256 features, with three validation folds.
-
-    Raises
-    ------
-    ValueError
-        If there is no such language, or the seed is not a whole number of at least 0.
 
     Examples
     --------

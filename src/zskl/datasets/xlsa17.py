@@ -34,6 +34,7 @@ from zskl._arrays import make_generator
 from zskl._files import (
     cache_folder,
     describe_encoding_error,
+    file_digest,
     find_leftovers,
     plain_encoding,
     replace_file,
@@ -100,13 +101,6 @@ class Splits:
         Training rows of one validation fold, if given, as in the file: not always inside trainval.
     val_loc : array, default=None
         Validation rows of that fold.
-
-    Attributes
-    ----------
-    parts : dict of str to array
-        The three parts by name.
-    rows : int
-        How many rows the three parts have together.
 
     Examples
     --------
@@ -313,8 +307,7 @@ def _describe_source(source: Path, now: os.stat_result) -> dict[str, Any] | None
     """Size, times and checksum; None if the file changes while it is hashed."""
     # Clocks of file systems are coarse: a file that changed just now could change again without a new time.
     settled = time.time_ns() - max(_file_times(now)) > SETTLED
-    with source.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_digest(source)
     after = source.stat()
     if _file_times(after) != _file_times(now) or after.st_size != now.st_size:
         return None
@@ -371,7 +364,8 @@ def choose_feature_files(folders: Sequence[Path], name: str | None = None) -> li
     """The feature files that `name` asks for, "A+B" for two, each from the first folder that has it."""
     files = []
     for one in _split_names("features", name) if name else [None]:
-        there = [folder for folder in folders if one and any(_is_feature_file(file, one) for file in folder.iterdir())]
+        wanted = f"{one}".removesuffix(".mat").lower() + ".mat"
+        there = [folder for folder in folders if one and wanted in (file.name.lower() for file in folder.iterdir())]
         files.append(choose_features((there or folders)[0], one))
     return files
 
@@ -382,10 +376,6 @@ def _split_names(field: str, text: str) -> list[str]:
     if not all(names) or len(set(map(str.lower, names))) < len(names):
         raise ValueError(f"{field} is {text!r}: expected NAME, or different names such as A{BESIDE}B")
     return names
-
-
-def _is_feature_file(file: Path, name: str) -> bool:
-    return file.suffix.lower() == ".mat" and file.stem.lower() == name.removesuffix(".mat").lower()
 
 
 def has_published_features(data: Dataset) -> bool | None:
@@ -438,7 +428,9 @@ def read_feature_files(paths: Sequence[Path]) -> Features:
     for other in parts[1:]:
         same = np.array_equal(first.labels, other.labels)
         # An image of the same class in another place of the file shows in the names of the images alone.
-        images = [_read_image_names(part.source) for part in (first, other)] if same else []
+        images = [read_image_names(part.source) for part in (first, other)] if same else []
+        # Folders differ from machine to machine.
+        images = [[name.rpartition("/")[2] for name in some or ()] for some in images]
         if not same or (all(images) and images[0] != images[1]):
             raise ValueError(
                 f"{other.source} has other rows than {first.source} ({len(other.labels)} and {len(first.labels)}, or "
@@ -448,17 +440,16 @@ def read_feature_files(paths: Sequence[Path]) -> Features:
     return Features(first.source, np.hstack([part.X for part in parts]), first.labels, first.folders, blocks)
 
 
-def _read_image_names(path: Path) -> list[str] | None:
-    """The file name of each row's image, without folders, which differ from machine to machine."""
+def read_image_names(path: Path) -> list[str] | None:
+    """The file of each row's image, where a file of features names them."""
     images = arrays.read_mat(path, (), optional=("image_files",)).get("image_files")
-    return [re.split(r"[/\\]", str(one))[-1] for one in images] if isinstance(images, list) else None
+    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None
 
 
 def _has_features(path: Path) -> bool:
-    try:
+    with suppress(ValueError, OSError):
         return {"features", "labels"} <= set(arrays.list_variables(path))
-    except (ValueError, OSError):
-        return False
+    return False
 
 
 def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
@@ -487,9 +478,7 @@ def read_class_tables(
     found = {name: read_class_table(splits, name, others) for name in names}
     several = [name for name, table in found.items() if table.index.has_duplicates]
     if several:
-        raise ValueError(
-            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one"
-        )
+        raise ValueError(f"signatures is {text!r}: {list_values(several)} has several rows for a class: expected one")
     columns = [column for table in found.values() for column in table.columns]
     if len(set(columns)) < len(columns):
         found = {name: table.add_prefix(f"{Path(name).stem}: ") for name, table in found.items()}

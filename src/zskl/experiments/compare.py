@@ -444,16 +444,17 @@ def to_markdown(table: Comparison) -> str:
 
 def to_csv(table: Comparison) -> str:
     """Plain numbers, accuracies in per cent: for each figure mean, both ends of the interval, deviation over seeds."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*table.labels, "seeds", *(f"{name} {kind}" for name in table.figures for kind in KINDS)])
+    columns = [*table.labels, "seeds", *(f"{name} {kind}" for name in table.figures for kind in KINDS)]
+    rows = []
     for row in table.rows:
         numbers: list[str] = []
         for name in table.figures:
             figure = row.figures.get(name)
             found = figure and (figure.mean, figure.low, figure.high, figure.deviation)
             numbers += ["" if number is None else f"{number:.4f}" for number in found or [None] * len(KINDS)]
-        writer.writerow([*(row.labels[name] for name in table.labels), format_seeds(row), *numbers])
+        rows.append([*(row.labels[name] for name in table.labels), format_seeds(row), *numbers])
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([columns, *rows])
     return file.getvalue()
 
 

@@ -207,8 +207,7 @@ class Choices:
     harmonic: Choice | None = None
 
     def items(self) -> tuple[tuple[str, Choice], ...]:
-        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl), ("harmonic", self.harmonic))
-        return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
+        return tuple((scoring, choice) for scoring, choice in vars(self).items() if choice is not None)
 
 
 @dataclass(frozen=True)
@@ -646,9 +645,7 @@ def _field_default(field: Field[Any]) -> object:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-@lru_cache(maxsize=64)
-def _type_hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+_type_hints = lru_cache(maxsize=64)(get_type_hints)
 
 
 def _type_error(place: str, value: object, expected: str) -> str:

@@ -83,15 +83,7 @@ class LogFile:
         self.handle = handle
         self._torn: int | None = None  # where whole lines end, if something follows them
         _repair_last_line(path, handle)
-        self.done: dict[str, dict[str, Any]] = {}
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
-        self.done = {str(one["key"]): one for one in read_log(self.path) if isinstance(one, dict) and "key" in one}
-
-    def close(self) -> None:
-        os.close(self.handle)
+        self.done = {str(one["key"]): one for one in read_log(path) if isinstance(one, dict) and "key" in one}
 
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
@@ -124,8 +116,9 @@ def open_log(folder: Place, file: str = FILE) -> Iterator[LogFile]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
         # The lock holds until the file is closed or the process ends, however it ends.
-        if not files.lock_file(handle) or _was_log_replaced(handle, path):
-            raise _make_busy_folder_error(path)
+        # Another process may have put a new file there since this one was opened.
+        if not files.lock_file(handle) or (path.exists() and not os.path.samestat(os.fstat(handle), path.stat())):
+            raise LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
         found = LogFile(path, handle)
     except BaseException:
         os.close(handle)
@@ -133,7 +126,7 @@ def open_log(folder: Place, file: str = FILE) -> Iterator[LogFile]:
     try:
         yield found
     finally:
-        found.close()
+        os.close(handle)
 
 
 @contextmanager
@@ -153,19 +146,10 @@ def replace_log(path: Place) -> Iterator[Callable[[Mapping[str, object]], None]]
         yield append
 
 
-def _make_busy_folder_error(path: Path) -> LogBusyError:
-    return LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
-
-
 def _write_whole_log(handle: int, content: bytes) -> None:
     if os.write(handle, content) < len(content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.fsync(handle)
-
-
-def _was_log_replaced(handle: int, path: Path) -> bool:
-    """Whether another process has put a new file there since this one was opened."""
-    return path.exists() and not os.path.samestat(os.fstat(handle), path.stat())
 
 
 def _repair_last_line(path: Path, handle: int) -> None:
@@ -272,11 +256,6 @@ def collect(runs: Runs) -> list[Record]:
     -------
     list of Record
         One for each finished run. Where the same run was recorded more than once, the last record counts.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a record.
 
     Examples
     --------

@@ -240,18 +240,13 @@ def run_table(records: Sequence[Record]) -> Comparison:
         said = {"method": row.labels["method"], "settings": settings[tuple(row.labels.values())]}
         plain = {name: figure for name, figure in row.figures.items() if name not in table.given}
         rows.append(Row(said, row.seeds, plain))
-        rows += [
-            Row({"method": f"+ {_shorten(words)}", "settings": ""}, None, found)
-            for words, found in evidence_figures(row, table.given).items()
-        ]
+        for words, found in evidence_figures(row, table.given).items():
+            # "5 examples" or "unlabelled all", to fit below the name of a method
+            short = words.removesuffix(" of each class").replace(" rows of ", " ").removesuffix(" classes")
+            rows.append(Row({"method": f"+ {short}", "settings": ""}, None, found))
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
     notes = [*_note_summary_marks(table.rows, CALIBRATED in columns), *default_notes(records)]
     return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
-
-
-def _shorten(words: str) -> str:
-    """ "5 examples of each class" or "unlabelled rows of all classes", to fit below the name of a method."""
-    return words.removesuffix(" of each class").replace(" rows of ", " ").removesuffix(" classes")
 
 
 def evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:

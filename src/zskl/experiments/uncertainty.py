@@ -353,21 +353,16 @@ def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDAr
     rows = int(sizes.sum())
     right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
     if side == "unseen" and answers.examples is not None:
-        right = _fill_examples(right, unpack_answers(answers.examples, rows) == 0, sizes)
+        # A row that was an example counts as its class does on average, so that it moves nothing.
+        scored = unpack_answers(answers.examples, rows) == 0
+        of_class = np.repeat(np.arange(len(sizes)), sizes)
+        mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
+        right = np.where(scored, right, mean[of_class]).astype(np.float32)
     packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
     if packed is None:
         return np.asarray(right[:, None], np.float32)
     levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
     return np.concatenate([right[:, None], levels], axis=1)
-
-
-def _fill_examples(
-    right: NDArray[np.float32], scored: NDArray[np.bool_], sizes: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """A row that was an example counts as its class does on average, so that it moves nothing."""
-    of_class = np.repeat(np.arange(len(sizes)), sizes)
-    mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
-    return np.where(scored, right, mean[of_class]).astype(np.float32)
 
 
 # The bootstrap. A draw takes as many classes as there are, with replacement, and as many rows of each class drawn as it

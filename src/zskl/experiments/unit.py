@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ from zskl.experiments import record
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
 from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
-from zskl.selection import Choice, Fold, Search
+from zskl.selection import Choice, Search
 from zskl.selection.class_folds import check_seen
 from zskl.selection.search_results import CRITERIA, RAW, SCORINGS
 from zskl.training.solver import Progress
@@ -119,6 +120,8 @@ class Unit:
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         halved = self.compares_default and methods.trains_kernel(methods.find(self.method).grid)
+        choices = () if self.chosen is None else self.chosen.choices.items()
+        chosen = {scoring: [dict(one.setting), one.calibration] for scoring, one in choices}
         return unit_key(
             {
                 **data_identity(data),
@@ -136,15 +139,10 @@ class Unit:
                 **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
-                **({"chosen": self._chosen_settings} if self.chosen else {}),
+                **({"chosen": chosen} if self.chosen else {}),
                 **({"none_of_these": _fingerprint(self.none_of_these)} if self.none_of_these else {}),
             }
         )
-
-    @property
-    def _chosen_settings(self) -> dict[str, Any]:
-        assert self.chosen is not None
-        return {scoring: [dict(one.setting), one.calibration] for scoring, one in self.chosen.choices.items()}
 
     @property
     def name(self) -> str:
@@ -251,10 +249,6 @@ def _fit_models(
         if report is not None:
             report("fit", state.step, state.steps)
 
-    def report_search(done: int, tasks: int) -> None:
-        if report is not None:
-            report("search", done, tasks)
-
     few_shot = bool(unit.shots or unit.unlabelled)
     if not unit.tune:
         estimator.fit(X, y, table, callback=report_fit)
@@ -269,12 +263,15 @@ def _fit_models(
         models = _fit_chosen(unit.chosen, estimator, X, y, table, report_fit)
         clock.lap("fit")
         return models["zsl"], models.get("gzsl"), models.get(RAW), unit.chosen
-    folds = _choose_folds(unit, data)
+    # Class means draw classes from one fit, except in fixed tables.
+    drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
+    folds = None if drawn else selection.folds(data)
     if unit.scoring != "zsl" and folds is not None:
         check_seen(folds)  # before the search is paid for
     grids = methods.add_table_weights(unit.grids, estimator)
+    told = None if report is None else partial(report, "search")
     search = selection.search(
-        *(estimator, X, y, table, grids, folds, engine, report_search, unit.bounds),
+        *(estimator, X, y, table, grids, folds, engine, told, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -341,12 +338,6 @@ def _fit_group(
         if hasattr(model, "projection_"):
             model.projection_ = to_numpy(model.projection_)
     return found
-
-
-def _choose_folds(unit: Unit, data: Dataset) -> list[Fold] | None:
-    """Those of the dataset; None for class means, which draw classes from one fit, except in fixed tables."""
-    drawn = unit.fixed_grid is None and methods.find(unit.method).estimator is ClassMeansClassifier
-    return None if drawn else selection.folds(data)
 
 
 def _describe_tuning(
@@ -513,7 +504,7 @@ def evaluate_decisions(model: ZeroShotClassifier, data: Dataset, none: str | Non
         }
     caught = auroc = None
     if none is not None:
-        X = tables.read_features(none)[0]
+        X = np.concatenate([block.X for block in tables.open_features(none).blocks()])
         if X.shape[1] != data.X.shape[1]:
             raise ValueError(f"{none} has {X.shape[1]} features, {data.name} {data.X.shape[1]}: expected as many")
         scores = score(X)

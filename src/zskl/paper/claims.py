@@ -88,12 +88,8 @@ def correct_verdicts(found: Sequence[Verdict]) -> list[Verdict]:
             continue
         p = next(corrected)
         answer = (YES if one.apart.mean > 0 else NO) if p < 1 - LEVEL else UNDECIDED
-        made.append(replace(one, answer=answer, figure=f"{one.figure}, p {format_p(p)}"))
+        made.append(replace(one, answer=answer, figure=f"{one.figure}, p {'< 0.001' if p < 0.001 else f'= {p:.3f}'}"))
     return made
-
-
-def format_p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int]]:
@@ -103,9 +99,7 @@ def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int
 
 
 def _make_case(claim: str, where: str, shown: str, apart: Difference | None, lacking: str = NO_ANSWERS) -> Verdict:
-    words = lacking
-    if apart is not None:
-        words = f"difference {apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
+    words = lacking if apart is None else f"difference {apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
     return Verdict(claim, where, UNDECIDED, f"{shown}; {words}", apart)
 
 

@@ -158,10 +158,8 @@ def _evaluate_settings(
     if runs_on_gpu(data.X, estimator.device):
         fitted = kernel_classifier.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
         return [_evaluate_fitted(one, data) for one in fitted]
-    found = sorted(
-        engines.each(_evaluate_one_setting, list(settings), (estimator, data), engine), key=lambda pair: pair[0]
-    )
-    return [tested for _, tested in found]
+    found = dict(engines.each(_evaluate_one_setting, list(settings), (estimator, data), engine))
+    return [found[place] for place in range(len(settings))]
 
 
 def _evaluate_one_setting(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> Tested:

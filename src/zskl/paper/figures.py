@@ -62,12 +62,11 @@ class Point:
 
 def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point]:
     read = plot.read_sensitivity(found, setting)
-    sides = (read.validation, read.validation_deviation, read.test, read.test_deviation)
     figures = []
-    for mean, deviation in zip(sides[::2], sides[1::2], strict=True):
-        pairs = zip((100 * mean).tolist(), (100 * deviation).tolist(), strict=True)
+    for side in ("validation", "test"):
+        pairs = (100 * read[[side, f"{side}_deviation"]].to_numpy(float)).tolist()
         figures.append([None if isnan(one) else Figure(one, None if isnan(apart) else apart) for one, apart in pairs])
-    return list(map(Point, read.values, *figures, read.diverged))
+    return list(map(Point, read.index.tolist(), *figures, read["diverged"].tolist()))
 
 
 def sensitivity_figures(results: Results) -> Iterator[Output]:

@@ -267,15 +267,12 @@ def paper_page(
             blocks += [] if heading else [Heading(output.title)]
             blocks += [output.table] if part == "layout" else []
             blocks += [Picture(name, output.title, drawing) for name, drawing in output.figures.items()]
-    blocks += [*_blind_blocks(folder), *_ablation_blocks(folder), *_claim_blocks(verdicts), Heading("In words")]
-    blocks.append(
-        tuple(f"{statement}, {where}: {holds}" for statement, where, holds in stated if where in _names(results))
-    )
-    return [*blocks, *_earlier_blocks(folder, stated, verdicts)], stated
-
-
-def _names(results: Results) -> set[str]:
-    return {problem.name for problem in results.measured}
+    said = JUDGED.replace("\n", " ").partition(" ([more]")[0].replace("**", "")
+    counted = f"{said}. Each case is on the page of all results.", _count_table(verdicts)
+    blocks += [*_blind_blocks(folder), *_ablation_blocks(folder), Heading("Claims of the paper"), *counted]
+    names = {problem.name for problem in results.measured}
+    told = tuple(f"{statement}, {where}: {holds}" for statement, where, holds in stated if where in names)
+    return [*blocks, Heading("In words"), told, *_earlier_blocks(folder, stated, verdicts)], stated
 
 
 def list_statements(
@@ -290,14 +287,11 @@ def list_statements(
                 rows.sort(key=lambda row: -row.figures[column].mean)
                 said = ", ".join(row.labels["method"] for row in rows) or "none, since every method may be the best"
                 found.append((f"best in {column}", problem.name, said))
-            low = [row.labels["method"] for row in output.table.rows if BELOW in mark_of(row, "zero-shot")]
+            scored = [(row.labels["method"], row.figures.get("zero-shot")) for row in output.table.rows]
+            low = [name for name, figure in scored if figure is not None and BELOW in figure.mark]
             if problem.near:
                 found.append(("below the published zero-shot accuracy", problem.name, ", ".join(low) or "none"))
     return [*found, *((one.claim, one.where, one.answer) for one in verdicts if one.where)]
-
-
-def mark_of(row: Row, column: str) -> str:
-    return row.figures[column].mark if column in row.figures else ""
 
 
 def _ablation_blocks(folder: Path) -> list[Block]:
@@ -329,14 +323,10 @@ def _blind_blocks(folder: Path) -> list[Block]:
         return []
     found = json.loads(file.read_text("utf-8"))
     parts = ("mean", "low", "high", "best")
-    rows = [
-        Row(
-            {"method": row["method"]},
-            None,
-            {name: Figure(**{part: row[name][part] for part in parts}) for name in MAIN_FIGURES},
-        )
-        for row in found["rows"]
-    ]
+    rows = []
+    for row in found["rows"]:
+        cells = {name: Figure(**{part: row[name][part] for part in parts}) for name in MAIN_FIGURES}
+        rows.append(Row({"method": row["method"]}, None, cells))
     said = (
         f"{found['file']}: {found['what']} {found['samples']} rows of {found['features']} features, "
         f"{found['attributes']} attributes; {found['unseen']} of {found['classes']} classes are unseen. Means over "
@@ -359,11 +349,6 @@ def _count_table(verdicts: Sequence[Verdict]) -> Comparison:
     return _text_table([dict(zip(("claim", YES, NO, UNDECIDED), one, strict=True)) for one in counted])
 
 
-def _claim_blocks(verdicts: Sequence[Verdict]) -> list[Block]:
-    said = JUDGED.replace("\n", " ").partition(" ([more]")[0].replace("**", "")
-    return [Heading("Claims of the paper"), f"{said}. Each case is on the page of all results.", _count_table(verdicts)]
-
-
 def _earlier_blocks(
     folder: Path, stated: Sequence[tuple[str, str, str]], verdicts: Sequence[Verdict] = ()
 ) -> list[Block]:
@@ -383,16 +368,9 @@ def _earlier_blocks(
         lacking = sum(claims.LACKING in why.get(place, "") for place in mine)
         rest = f"; of {lacking} the records allow no interval" if lacking else ""
         said.append(f"{statement}: before {old}; now {new}{rest}")
-    rows = [
-        {
-            "statement": name,
-            "case": case,
-            "before": before[name, case],
-            "now": holds,
-            "figures": why.get((name, case), ""),
-        }
-        for (name, case), holds in changed.items()
-    ]
+    columns = ("statement", "case", "before", "now", "figures")
+    cases = ((*place, before[place], holds, why.get(place, "")) for place, holds in changed.items())
+    rows = [dict(zip(columns, case, strict=True)) for case in cases]
     total = (
         f"Of {len(before)} statements of the version before, {len(changed)} change. That version had no intervals of "
         "curves, no variance of seeds and no correction for many cases."

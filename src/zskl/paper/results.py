@@ -46,12 +46,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "the paper's kernels, improved": KERNELS,
     "ours": OURS,
 }
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "baselines": ALL_BASELINES,
-    "printed": PRINTED,
-    "kernels": KERNELS,
-    "ours": OURS,
-}
+GROUPS = {"baselines": ALL_BASELINES, "printed": PRINTED, "kernels": KERNELS, "ours": OURS}
 LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
 ON_CPU = {*PAPER_BASELINES, "exem", "gfzsl", "class-means"} - LARGE  # whatever the device
 PAIRS = (  # without and with incoherence
@@ -68,8 +63,7 @@ SLOWEST = (  # first, so that no process is left alone with a long one at the en
 PARTS: Mapping[str, tuple[str, ...]] = {
     "zsl": ALL,
     "gzsl": ALL,
-    "incoherence": tuple(name for pair in PAIRS for name in pair),
-    "gram": tuple(name for pair in PAIRS for name in pair),
+    **dict.fromkeys(("incoherence", "gram"), tuple(name for pair in PAIRS for name in pair)),
     "sensitivity": ("gaussian-ort", "cauchy-ort", "polynomial-4"),
     "convergence": ("gaussian-ort",),
 }

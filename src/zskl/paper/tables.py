@@ -279,7 +279,7 @@ def choice_tables(results: Results) -> Iterator[Output]:
 def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
     rows: list[Row] = []
     for scoring, name in SCORINGS.items():
-        choices = [_find_choice(record, scoring) for record in found]
+        choices = [getattr(record.tune.choices, scoring) or Choice() for record in found]
         score = mean_over_runs(100 * one.score for one in choices if one.score is not None)
         spread = mean_over_runs(100 * one.spread for one in choices if one.spread is not None)
         if score is not None:
@@ -291,15 +291,11 @@ def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _find_choice(record: Record, scoring: str) -> Choice:
-    return dict(record.tune.choices.items()).get(scoring, Choice())
-
-
 def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
     seeds: dict[tuple[str, str, str], list[int]] = {}
     for record in found:
         for scoring, name in SCORINGS.items():
-            for edge in _find_choice(record, scoring).edges or ():
+            for edge in (getattr(record.tune.choices, scoring) or Choice()).edges or ():
                 place = (name, f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}")
                 seeds.setdefault(place, []).append(record.seed)
     columns = ("chosen by", "setting", "edge")
@@ -425,17 +421,15 @@ def _published_row(table: str, method: str, columns: Mapping[str, str], counted:
     ours: dict[str, Figure] = {}
     theirs: dict[str, float] = {}
     for dataset in DATASETS:
-        figure = published_figure(table, method, dataset)
-        if figure is None:
+        printed = _published_counted(table, method, dataset)
+        if printed is None:
             continue
-        if table != "gzsl":
-            row[_layout_column(dataset, "")] = ours[dataset] = Figure(figure)
-        else:
-            printed = printed_harmonic(method, dataset)
-            assert printed is not None
-            values = {"unseen": Figure(figure["unseen"]), "seen": Figure(figure["seen"]), "H": printed}
-            row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
-            ours[dataset] = printed
+        ours[dataset] = printed
+        values = dict.fromkeys(columns, printed)
+        if table == "gzsl":
+            figure = published_figure(table, method, dataset)
+            values |= {name: Figure(figure[name]) for name in ("unseen", "seen")}
+        row |= {_layout_column(dataset, columns[column]): one for column, one in values.items()}
         rivals = [one.mean for name in BASELINES if (one := _published_counted(table, name, dataset)) is not None]
         theirs |= {dataset: max(rivals)} if rivals else {}
     if theirs and method not in ALL_BASELINES:

@@ -32,26 +32,32 @@ ax_, figure_ : matplotlib Axes and Figure
     "bars_": "bars_ : matplotlib BarContainer\n    The bars.",
     "mesh_": "mesh_ : matplotlib QuadMesh\n    The coloured cells.",
 }
-DRAWN = """\
-ax : matplotlib Axes, default=None
-    Axes to draw in. By default those of a new figure.
+PARAMETERS = {  # of constructors of several displays, which describe only what is their own
+    "model": "estimator\n    A fitted model, a kernel classifier or a baseline.",
+    "data": "Dataset\n    The dataset whose test rows are scored.",
+    "name": "str, default=None\n    The name of the line. By default the class of the model.",
+    "protocol": '{"zsl", "gzsl"}, default="zsl"\n    Only unseen classes as candidates, or all classes.',
+    "records": "list of record\n    Records of `zskl run`, see `zskl.collect`.",
+    "names": "list of str, default=None\n"
+    "    A name for each line. By default the method, with the seed where a method has several.",
+    "ranks": "list of int, default=None\n    What the colours follow. By default the order of the records.",
+    "ax": "matplotlib Axes, default=None\n    Axes to draw in. By default those of a new figure.",
+}
 
-Returns
--------
-{}
-    The display, drawn."""
+
+def _split_sections(thing: Any) -> list[str]:
+    """The sections of a docstring; nothing under python -OO, which has none."""
+    return re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(thing.__doc__ or ""))
 
 
-def _insert_section(thing: Any, place: int, text: str, joined: bool = False) -> None:
-    """Put text into a docstring: before the section at a place, or `joined` to it."""
-    if not thing.__doc__:  # python -OO
-        return
-    sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(thing.__doc__))
-    if joined:
-        sections[place] += f"\n{text}"
-    else:
-        sections.insert(place, text)
-    thing.__doc__ = "\n\n".join(sections)
+def _describe_constructor(made: Any, owner: str) -> None:
+    """Complete a docstring: all parameters in their order, those of several displays as `PARAMETERS` has them."""
+    summary, *sections = _split_sections(made)
+    own = sections[0].split("---\n")[-1] if sections else ""
+    told = PARAMETERS | dict(re.findall(r"^(\w+) : ((?:.*\n)(?: .*\n?)+)", f"{own}\n", re.MULTILINE))
+    entries = [f"{name} : {told[name].rstrip()}" for name in inspect.signature(made).parameters if name in told]
+    parts = "Parameters\n----------\n" + "\n".join(entries), f"Returns\n-------\n{owner}\n    The display, drawn."
+    made.__doc__ = "\n\n".join([summary, *parts, *sections[1:]])
 
 
 class Display(ABC):
@@ -63,9 +69,11 @@ class Display(ABC):
     def __init_subclass__(cls) -> None:
         """Add to docstrings what all have in common: `ax` and what constructors return, and attributes."""
         for made in (vars(cls)[name].__func__ for name in ("from_estimator", "from_records") if name in vars(cls)):
-            _insert_section(made, 1, DRAWN.format(cls.__name__), joined=True)
+            _describe_constructor(made, cls.__name__)
         known = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
-        _insert_section(cls, 2, "\n".join(entry for name, entry in ATTRIBUTES.items() if name in known))
+        sections = _split_sections(cls)
+        sections.insert(2, "\n".join(entry for name, entry in ATTRIBUTES.items() if name in known))
+        cls.__doc__ = "\n\n".join(sections)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the display.
@@ -113,18 +121,7 @@ class RecordDisplay(Display):
 
     @classmethod
     def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
-        """Draw what records of `zskl run` hold.
-
-        Parameters
-        ----------
-        records : list of record
-            Records of one dataset and one method, see `zskl.collect`.
-
-        Raises
-        ------
-        ValueError
-            If a record does not hold what is drawn, or there is none.
-        """
+        """Draw what records of `zskl run` hold, all of one dataset and one method."""
         return cls._read(records).plot(ax)
 
     @classmethod

@@ -49,15 +49,7 @@ class ClassAccuracyDisplay(RecordDisplay):
 
     @classmethod
     def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
-        """Draw the accuracies of a fitted model on the unseen test rows of a dataset.
-
-        Parameters
-        ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose rows are scored.
-        """
+        """Draw the accuracies of a fitted model on the unseen test rows of a dataset."""
         result = protocols.zsl(model, data)
         if result.alone is not None:
             raise ValueError(f"there is {single_class_note(result.alone)}: expected two unseen classes or more")

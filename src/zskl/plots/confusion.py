@@ -72,15 +72,7 @@ class ConfusionDisplay(RecordDisplay):
 
     @classmethod
     def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
-        """Draw what a fitted model answers to the unseen test rows of a dataset, unseen classes as candidates.
-
-        Parameters
-        ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose rows are answered.
-        """
+        """Draw what a fitted model answers to the unseen test rows of a dataset, unseen classes as candidates."""
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
         if len(candidates) == 1:
             raise ValueError(f"there is {single_class_note(candidates[0])}: expected two unseen classes or more")

@@ -74,8 +74,6 @@ class ConvergenceDisplay(LinesDisplay):
         ----------
         model : ZeroShotKernelClassifier
             A fitted model.
-        name : str, default=None
-            The name of the line. By default the class of the model.
         """
         found = unit.thin_objective(model.history_.objective)
         return cls([found.step], [found.objective], names=[name or type(model).__name__]).plot(ax)
@@ -96,10 +94,6 @@ class ConvergenceDisplay(LinesDisplay):
         ----------
         records : list of record
             Records of `zskl run` with kernel methods.
-        names : list of str, default=None
-            A name for each line. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
         relative : bool, default=False
             Whether each line goes from 100 to 0.
         """
@@ -124,16 +118,9 @@ class ConvergenceDisplay(LinesDisplay):
         for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
             if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
                 ax.plot(steps, line, color=look["color"], linewidth=0.8, alpha=0.35)
-                line = _running_mean(line)
+                window = np.ones(WINDOW)  # around each point; it is shorter at both ends
+                line = np.convolve(line, window, "same") / np.convolve(np.ones(len(line)), window, "same")
             self.lines_.append(_style.draw_line(ax, steps, line, name, look, spread))
         quantity = "objective, its own range (%)" if self.relative else self.quantity
         _style.draw_frame(ax, "iterations", quantity, len(self.names))
         ax.set_xlim(left=0)
-
-
-def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Over a window around each point, which is shorter at both ends."""
-    half, sums = WINDOW // 2, np.concatenate([[0.0], np.cumsum(values)])
-    places = np.arange(len(values))
-    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
-    return (sums[high] - sums[low]) / (high - low)

@@ -77,12 +77,6 @@ class ReliabilityDisplay(LinesDisplay):
         ----------
         model : estimator
             A fitted model with temperatures, see `zskl.selection.calibrate`.
-        data : Dataset
-            The dataset whose test rows are scored.
-        protocol : {"zsl", "gzsl"}, default="zsl"
-            Only unseen classes as candidates, or all classes.
-        name : str, default=None
-            The name of the line. By default the class of the model.
         """
         points = _known_points(protocols.confidence(model, data, protocol).coverage)
         assert points is not None  # all rows are answered at threshold 0
@@ -105,12 +99,6 @@ class ReliabilityDisplay(LinesDisplay):
         ----------
         records : list of record
             Records of `zskl run --calibrate`.
-        protocol : {"zsl", "gzsl"}, default="zsl"
-            Only unseen classes as candidates, or all classes.
-        names : list of str, default=None
-            A name for each line. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
         """
         found = read_required(
             records, partial(read_reliability, protocol=protocol), "probabilities", "run with --calibrate"

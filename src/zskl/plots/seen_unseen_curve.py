@@ -84,17 +84,7 @@ class SeenUnseenCurveDisplay(LinesDisplay):
 
     @classmethod
     def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: Axes | None = None) -> Self:
-        """Draw the curve of a fitted model on the test rows of a dataset.
-
-        Parameters
-        ----------
-        model : estimator
-            A fitted model, a kernel classifier or a baseline.
-        data : Dataset
-            The dataset whose test rows are scored.
-        name : str, default=None
-            The name of the curve. By default the class of the model.
-        """
+        """Draw the curve of a fitted model on the test rows of a dataset."""
         result = protocols.gzsl(model, data)
         assert result.curve is not None
         chosen = getattr(model, "calibration_", 0.0)
@@ -112,17 +102,7 @@ class SeenUnseenCurveDisplay(LinesDisplay):
         ranks: Sequence[int] | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the curves that records hold, one for each record.
-
-        Parameters
-        ----------
-        records : list of record
-            Records of `zskl run`, see `zskl.collect`.
-        names : list of str, default=None
-            A name for each curve. By default the method, with the seed where a method has several.
-        ranks : list of int, default=None
-            What the colours follow. By default the order of the records.
-        """
+        """Draw the curves that records hold, one for each record."""
         found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")
         paths, plain, calibrated, others = zip(*found, strict=True)
         unseen, seen = zip(*paths, strict=True)

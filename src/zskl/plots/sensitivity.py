@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from zskl.plots import _style
 from zskl.plots._base import Axes, Display
@@ -18,31 +18,20 @@ LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
 SensitivityCurves: TypeAlias = Any  # a record of `zskl paper sensitivity`, whose type is the paper's
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """Accuracies at each value, fractions; NaN where training diverged from every seed, or of one fold or seed."""
+def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> pd.DataFrame:
+    """Accuracies at each value, fractions; NaN where training diverged from every seed, or of one fold or seed.
 
-    values: list[float]
-    validation: NDArray[np.float64]
-    validation_deviation: NDArray[np.float64]  # over folds
-    test: NDArray[np.float64]
-    test_deviation: NDArray[np.float64]  # over seeds
-    diverged: list[int]  # seeds
-    chosen: float
-
-
-def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> Sensitivity:
+    Deviations are over folds for validation, over seeds for test; `diverged` counts seeds.
+    """
     curves = [record.curves[setting] for record in records]
-    values = list(curves[0].values)
-    pairs, diverged = [], []
-    for place in range(len(values)):
+    rows = []
+    for place in range(len(curves[0].values)):
         folds = [fold for curve in curves if (fold := curve.validation[place]) is not None]
         tested = [right for curve in curves if (right := curve.test[place]) is not None]
         means = [statistics.mean(fold) for fold in zip(*folds, strict=True)]  # of each fold over seeds
-        pairs.append([*_mean_and_deviation(means), *_mean_and_deviation(tested)])
-        diverged.append(len(records) - len(tested))
-    validation, folds_apart, test, seeds_apart = np.array(pairs, np.float64).T
-    return Sensitivity(values, validation, folds_apart, test, seeds_apart, diverged, records[0].chosen(setting))
+        rows.append([*_mean_and_deviation(means), *_mean_and_deviation(tested), len(records) - len(tested)])
+    columns = ["validation", "validation_deviation", "test", "test_deviation", "diverged"]
+    return pd.DataFrame(rows, index=list(curves[0].values), columns=columns)
 
 
 def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
@@ -113,8 +102,8 @@ class SensitivityDisplay(Display):
     @classmethod
     def _read(cls, records: Sequence[SensitivityCurves], setting: str) -> Self:
         found = read_sensitivity(records, setting)
-        apart = {"validation_deviation": found.validation_deviation, "test_deviation": found.test_deviation}
-        return cls(found.values, found.validation, found.test, setting=setting, chosen=found.chosen, **apart)
+        sides = {name: found[name].to_numpy(np.float64) for name in found.columns if name != "diverged"}
+        return cls(found.index, **sides, setting=setting, chosen=records[0].chosen(setting))
 
     @property
     def description(self) -> str:
@@ -128,7 +117,8 @@ class SensitivityDisplay(Display):
         return _style.lines_height(2)
 
     def _draw(self, ax: Axes) -> None:
-        places = self._place(self.values)
+        least = math.log10(self.values[self.values > 0].min())
+        places = np.where(self.values > 0, np.log10(np.where(self.values > 0, self.values, 1.0)), least - 0.5)
         self.lines_ = []
         for (name, side), look in zip(self.sides.items(), _style.line_styles([0, 1]), strict=True):
             known = ~np.isnan(side)
@@ -140,15 +130,10 @@ class SensitivityDisplay(Display):
             if self.chosen is not None:
                 ring = self.values[known] == self.chosen
                 _style.draw_dots(ax, x[ring], y[ring], look, 10, hollow=True)
-        letter = LETTERS.get(self.setting)
-        word = f"{letter} ({self.setting})" if letter else self.setting
+        word = f"{LETTERS[self.setting]} ({self.setting})" if self.setting in LETTERS else self.setting
         _style.draw_frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
         _style.set_tick_names(ax.xaxis, *self._ticks())
         ax.set_xlim(places[0], places[-1])
-
-    def _place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        least = math.log10(values[values > 0].min())
-        return np.where(values > 0, np.log10(np.where(values > 0, values, 1.0)), least - 0.5)
 
     def _ticks(self) -> tuple[list[float], list[str]]:
         """Powers of ten, with some multiples where the range is short; and 0 where it was tried."""

@@ -20,7 +20,7 @@ FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
 def read_grid(record: Record, scoring: str) -> ValidationGridDisplay | None:
     """None where a record holds no grid, this scoring chose nothing, or no numeric setting varies."""
-    table, choice = record.tune.table, dict(record.tune.choices.items()).get(scoring)
+    table, choice = record.tune.table, getattr(record.tune.choices, scoring)
     if table is None or not table.rows or not table.names or choice is None:
         return None
     names, setting = list(table.names), choice.setting
@@ -131,7 +131,7 @@ class ValidationGridDisplay(Display):
 
 def read_validation_test(record: Record, scoring: str) -> tuple[float, float] | None:
     """The score that chose on validation classes, and the same figure on test classes."""
-    choice = dict(record.tune.choices.items()).get(scoring)
+    choice = getattr(record.tune.choices, scoring)
     calibrated = record.gzsl_calibrated
     tested = record.zsl.accuracy if scoring == "zsl" else None if calibrated is None else calibrated.harmonic
     return None if choice is None or choice.score is None or tested is None else (choice.score, tested)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -18,9 +19,10 @@ from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
 from zskl.plots._style import remove_unprintable
 from zskl.report import sections
-from zskl.report.sections import Case, Problem, Section, compare_command, report_command, run_commands
+from zskl.report.sections import Case, Problem, Section, run_commands
 from zskl.version import __version__
 
+SAFE = ",. -:;=()'/"  # in the address of data
 METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
 
 
@@ -43,11 +45,6 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     str
         The page. Write it to a file in UTF-8.
 
-    Raises
-    ------
-    ValueError
-        If there is no record.
-
     Examples
     --------
     >>> from zskl import report
@@ -66,7 +63,8 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
         *sections.difference_tables(compare.compare(found, differences=True), table),
     ]
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
-    commands = [*run_commands(found, out), compare_command(runs), report_command(runs)]
+    told = ["zskl", "compare", *(runs or ["runs"])], ["zskl", "report", *(runs or ["runs"]), "-o", "report.html"]
+    commands = [*run_commands(found, out), *map(shlex.join, told)]
     parts = [
         Section("tables", "Results", tables=shown, words=[sections.explain_results(table)]),
         *map(_problem_section, here),
@@ -101,7 +99,12 @@ def _make_page_environment(escape: bool = True) -> Environment:
         ),
         keep_trailing_newline=True,
     )
-    environment.filters |= {"digest": _digest_page_source, "data_address": _data_address}
+    environment.filters |= {
+        # A source of the page's policy: this very text and no other.
+        "digest": lambda text: f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
+        # The data in the page itself, as the address of a link that saves them.
+        "data_address": lambda data: f"data:text/csv;charset=utf-8,{quote(remove_unprintable(data), safe=SAFE)}",
+    }
     return environment
 
 
@@ -140,16 +143,6 @@ def _case_fold(problem: Problem, case: Case, shown: bool) -> Section | None:
     )
 
 
-def _digest_page_source(text: str) -> str:
-    """A source of the page's policy: this very text and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _data_address(data: str) -> str:
-    """The data in the page itself, as the address of a link that saves them."""
-    return "data:text/csv;charset=utf-8," + quote(remove_unprintable(data), safe=",. -:;=()'/")
-
-
 def write(runs: Runs, out: str | os.PathLike[str] = "report.html", title: str = "Zero-shot report") -> int:
     """Write what was run as one HTML page that needs nothing else: tables, figures, their data and commands.
 
@@ -166,11 +159,6 @@ def write(runs: Runs, out: str | os.PathLike[str] = "report.html", title: str = 
     -------
     int
         The number of records on the page.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a record, or there is no record at all.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +37,6 @@ def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
         words += ["--features", features] if features else []
         lines.append(shlex.join([*words, *(["--out", out] if out else [])]))
     return lines
-
-
-def report_command(runs: Sequence[str]) -> str:
-    return shlex.join(["zskl", "report", *(runs or ["runs"]), "-o", "report.html"])
-
-
-def compare_command(runs: Sequence[str]) -> str:
-    return shlex.join(["zskl", "compare", *(runs or ["runs"])])
 
 
 def _command_options(record: Record) -> list[str]:
@@ -137,9 +130,7 @@ def make_figure(
 
 def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    csv.writer(file, lineterminator="\n").writerows([columns, *rows])
     return file.getvalue()
 
 
@@ -495,11 +486,9 @@ def curve_figure(problem: Problem) -> Iterator[Figure]:
     cases = problem.with_field(seen_unseen_curve.read_curve, "calibrated H", "H")
     if not cases:
         return
-    first = [case.first for case in cases]
-    names, ranks = [case.name for case in cases], [case.rank for case in cases]
-    display = plots.SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
+    display = plots.SeenUnseenCurveDisplay.from_records(**_list_lines(cases))
     note = "Hollow: plain predictions."
-    if any(record.gzsl_calibrated is not None for record in first):
+    if any(case.first.gzsl_calibrated is not None for case in cases):
         note += (
             " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
             "curve of these."
@@ -532,9 +521,7 @@ def confidence_figures(problem: Problem) -> Iterator[Figure]:
         cases = problem.with_field(partial(reliability.read_reliability, protocol=protocol), "calibrated H", "H")
         if not cases:
             continue
-        first = [case.first for case in cases]
-        names, ranks = [case.name for case in cases], [case.rank for case in cases]
-        display = plots.ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
+        display = plots.ReliabilityDisplay.from_records(**_list_lines(cases), protocol=protocol)
         if not any(len(np.unique(share)) > 1 for share in display.answered):
             continue  # all rows are answered at every threshold, or none
         title = f"Confidence, {word} protocol on {problem.name}"
@@ -551,6 +538,12 @@ def confidence_figures(problem: Problem) -> Iterator[Figure]:
         yield make_figure(name, title, display, note + _select_first_seed_cases(cases), columns, rows)
 
 
+def _list_lines(cases: Sequence[Case]) -> dict[str, Any]:
+    """What a display of a line for each case gets."""
+    records, names, ranks = zip(*((case.first, case.name, case.rank) for case in cases), strict=True)
+    return {"records": records, "names": names, "ranks": ranks}
+
+
 def _select_first_seed_cases(cases: list[Case]) -> str:
     seeds = sorted({case.first.seed for case in cases})
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
@@ -561,10 +554,8 @@ def objective_figure(problem: Problem) -> Iterator[Figure]:
     cases = problem.with_field(convergence.read_objective, "zero-shot")
     if not cases:
         return
-    first = [case.first for case in cases]
-    names, ranks = [case.name for case in cases], [case.rank for case in cases]
     several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
-    display = plots.ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
+    display = plots.ConvergenceDisplay.from_records(**_list_lines(cases), relative=several)
     note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
     if several:
         note += (

@@ -10,7 +10,7 @@ from zskl.datasets.tables import features
 
 def test_all_rows_can_be_read_at_once(put, monkeypatch):
     monkeypatch.setattr(features, "BLOCK_VALUES", 4)  # a block per row of four columns
-    X, names, ids = tables.read_features(put("x.csv", FEATURES), labels="label")
+    X, names, ids, _ = all_rows(put("x.csv", FEATURES), labels="label")
     np.testing.assert_array_equal(X, MATRIX)
     assert (names, ids) == (("length", "mass"), ["r1", "r2", "r3"])
 

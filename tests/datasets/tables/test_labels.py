@@ -19,7 +19,7 @@ from zskl.datasets.tables.labels import to_label_type
     ],
 )
 def test_label_files(put, name, content):
-    labels, ids = tables.read_labels(put(name, content))
+    labels, ids, _ = tables.read_labels(put(name, content))
     assert (labels.names, labels.codes.tolist(), ids) == (["ant", "bee"], [0, 1, 0], None)
 
 
@@ -30,7 +30,7 @@ def test_labels_from_arrays(put):
     scipy.io.savemat("cells.mat", {"labels": np.array([["ant"], ["a bee"]], dtype=object)})
     pd.DataFrame({"id": ["r1", "r2"], "label": [7, 8]}).to_parquet("y.parquet")
     found = {path: tables.read_labels(path) for path in ("y.npy", "y.npz", "y.mat", "cells.mat", "y.parquet")}
-    texts = {path: [labels.names[code] for code in labels.codes] for path, (labels, _) in found.items()}
+    texts = {path: [labels.names[code] for code in labels.codes] for path, (labels, *_) in found.items()}
     assert texts == {
         "y.npy": ["2", "1", "2"],
         "y.npz": ["x", "y"],
@@ -84,7 +84,7 @@ def test_bad_label_arrays_are_refused(put):
 
 
 def test_names_of_rows_in_a_features_file_and_a_label_file(put):
-    found, ids = tables.read_labels(put("y.csv", ",id,label\n0,r1,ant\n1,r2,bee\n"))
+    found, ids, _ = tables.read_labels(put("y.csv", ",id,label\n0,r1,ant\n1,r2,bee\n"))
     assert (found.names, ids) == (["ant", "bee"], ["r1", "r2"])
-    found, ids = tables.read_labels(put("z.csv", "index,kind\nr1,ant\nr2,bee\n"))
+    found, ids, _ = tables.read_labels(put("z.csv", "index,kind\nr1,ant\nr2,bee\n"))
     assert (found.names, ids) == (["ant", "bee"], ["r1", "r2"])

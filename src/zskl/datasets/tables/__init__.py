@@ -11,9 +11,10 @@ standard input. A `TextFile` in place of a path says that its text is not UTF-8,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,26 +24,8 @@ from zskl._validation import list_values, suggest
 from zskl.datasets.tables import arrays, descriptions, parquet, text
 from zskl.datasets.tables.features import ID_COLUMN, Block, FeatureFile, Head, Wanted, find_repeated_features
 from zskl.datasets.tables.labels import Labels, read_label_file
-from zskl.datasets.tables.labels import is_whole as is_whole
-from zskl.datasets.tables.labels import match_labels as match_labels
-from zskl.datasets.tables.labels import plain_label as plain_label
-from zskl.datasets.tables.labels import to_label_type as to_label_type
 from zskl.datasets.tables.preparation import prepared_blocks
-from zskl.datasets.tables.source import (
-    DECIMAL as DECIMAL,
-)
-from zskl.datasets.tables.source import (
-    ENCODING as ENCODING,
-)
-from zskl.datasets.tables.source import (
-    STANDARD_INPUT,
-    find_table_source,
-    list_files,
-    name_files,
-)
-from zskl.datasets.tables.source import (
-    TextFile as TextFile,
-)
+from zskl.datasets.tables.source import STANDARD_INPUT, find_table_source, list_files, name_files
 from zskl.decisions import PARENTS
 from zskl.signatures.cells import Column, Preparation, hint_semicolons
 from zskl.signatures.table import PREPARED, normalise_name
@@ -136,23 +119,19 @@ def _same_lists(given: Mapping[str, list[str] | None], row: int) -> list[str] | 
     return said.get(first)
 
 
-def find_backbone(path: str | os.PathLike[str]) -> str | None:
-    """The network that made the features in a file, if `zskl data embed` wrote it; of several files A+B."""
-    files = list_files(path)
-    if not all(str(one).lower().endswith(".npz") for one in files):
-        return None
-    found = [arrays.read_backbone(find_table_source(one, "features", TABLES)) for one in files]
-    return None if None in found else "+".join(map(str, found))
+def find_networks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> tuple[str | None, dict[str, int]]:
+    """The network that made the features, if `zskl data embed` wrote them; of several files A+B.
 
-
-def find_blocks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> dict[str, int]:
-    """Network or file → how many columns are its own, if there are several; `parts` are the files' widths."""
-    files, found = list_files(path), {}
-    for name, file in zip(parts or [""], files, strict=True):
-        npz = str(file).lower().endswith(".npz")
-        inside = arrays.read_network_blocks(find_table_source(file, "features", TABLES)) if npz else {}
-        found.update(inside or ({name: parts[name]} if parts else {}))
-    return found
+    And network or file → how many columns are its own, if there are several; `parts` are the files' widths.
+    """
+    networks, blocks = list[str | None](), dict[str, int]()
+    for name, file in zip(parts or [""], list_files(path), strict=True):
+        network, inside = None, dict[str, int]()
+        if str(file).lower().endswith(".npz"):
+            network, inside = arrays.read_networks(find_table_source(file, "features", TABLES))
+        networks.append(network)
+        blocks |= inside or ({name: parts[name]} if parts else {})
+    return None if None in networks else "+".join(map(str, networks)), blocks
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
@@ -168,15 +147,9 @@ def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.
     return None
 
 
-def open_features(
-    path: str | os.PathLike[str],
-    labels: str | None = None,
-    columns: Sequence[str] | None = None,
-    rows: int | None = None,
-    width: int | None = None,
-) -> FeatureFile:
+def open_features(path: str | os.PathLike[str], *choice: Any, **named: Any) -> FeatureFile:
     """The features file at `path`, ready to be read block by block; the options are those of `Wanted`."""
-    return read_header(path).open(Wanted(labels, columns, rows, width))
+    return read_header(path).open(Wanted(*choice, **named))
 
 
 def open_prepared(
@@ -236,73 +209,36 @@ def find_text_column(path: object, head: Head, wanted: str | None, labels: str |
     return found[0]
 
 
-def read_features(
-    path: str | os.PathLike[str], labels: str | None = None
-) -> tuple[NDArray[np.float32], tuple[str, ...] | None, list[str] | None]:
-    """All rows at once: the matrix, the names of its columns and those of its rows, where the file has them."""
-    source = open_features(path, labels)
-    X, filled, ids = np.empty((0, source.width), dtype=np.float32), 0, []
-    for block in source.blocks():
-        if filled + len(block.X) > len(X):  # grows in place, without a second copy
-            X.resize((max(2 * len(X), filled + len(block.X)), source.width), refcheck=False)
-        X[filled : filled + len(block.X)] = block.X
-        filled += len(block.X)
-        ids += block.ids or []
-    X.resize((filled, source.width), refcheck=False)
-    return X, source.names, ids or None
+def read_labels(path: str | os.PathLike[str], some: bool = False) -> tuple[Labels, list[str] | None, bool]:
+    """The labels in a file of their own, as text; the names of the rows, if it gives them; whether these are numbers.
+
+    With `some` it may name some rows alone, as `zskl label-next` writes it.
+    """
+    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some)
 
 
-def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
-    """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
-    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)))[:2]
+def read_signatures(path: str | os.PathLike[str], **how: Any) -> pd.DataFrame:
+    return read_class_tables(path, **how)[0]
 
 
-def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
-    """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
-    return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some=True)
-
-
-def read_signatures(
-    path: str | os.PathLike[str],
-    label_column: str | None = None,
-    keep: Collection[str] = (),
-    known: Collection[str] | None = None,
-    missing: str | None = None,
-    categories: str | None = None,
-    preparation: Preparation | None = None,
-) -> pd.DataFrame:
+def read_class_tables(path: str | os.PathLike[str], **how: Any) -> tuple[pd.DataFrame, dict[str, int]]:
     """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
 
     Gaps and words become numbers as `missing` and `categories` say, or as a model's `preparation` does. A column that
     only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`, the attributes
-    of a model. Of several files, A+B, the columns stand side by side.
+    of a model: all options are those of `descriptions.read_descriptions`. Of several files, A+B, the columns stand side
+    by side; beside the table stands how many each has.
     """
-    return read_class_tables(path, label_column, keep, known, missing, categories, preparation)[0]
-
-
-def read_class_tables(
-    path: str | os.PathLike[str],
-    label_column: str | None = None,
-    keep: Collection[str] = (),
-    known: Collection[str] | None = None,
-    missing: str | None = None,
-    categories: str | None = None,
-    preparation: Preparation | None = None,
-    parents: Sequence[str] = (),
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """`read_signatures`, and how many columns each of several files has."""
     files, found = list_files(path), {}
-    if len(files) > 1 and preparation is not None:
+    if len(files) > 1 and how.get("preparation") is not None:
         raise ValueError(f"{path} are several files, and the model knows words or gaps: expected one table; join them")
     for name, file in zip(name_files(files), files, strict=True):
         source = find_table_source(file, "signatures", TABLES)
-        table = descriptions.read_descriptions(
-            source, label_column, keep, known, missing, categories, preparation, parents
-        )
+        table = descriptions.read_descriptions(source, **how)
         found[name] = table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
     trees = [table.attrs.pop(PARENTS) for table in found.values() if PARENTS in table.attrs]
     named = [name for tree in trees for name in tree["levels"]]
-    if absent := [name for name in parents if name not in named]:
+    if absent := [name for name in how.get("parents", ()) if name not in named]:
         raise ValueError(f"{path} has no column {absent[0]!r} for parents: expected the name of one of its columns")
     if len(trees) > 1:
         raise ValueError(f"{path}: parents are in {len(trees)} files: expected all of them in one")

@@ -228,19 +228,13 @@ def _open_array_features(path: Source, names: list[str], wanted: Wanted) -> Feat
     return FeatureFile(path, X.shape[1], None, blocks, cells, key)
 
 
-def read_backbone(path: Source) -> str | None:
-    """The network that made the features in an .npz file, which `zskl data embed` names beside them."""
+def read_networks(path: Source) -> tuple[str | None, dict[str, int]]:
+    """The network that made the features in an .npz file; of several, network → how many columns are its own."""
     with _open_arrays(path) as archive:
         name = archive["backbone"] if "backbone" in archive else np.empty(0)
-    return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
-
-
-def read_network_blocks(path: Source) -> dict[str, int]:
-    """Network → how many columns are its own, in an .npz file of several; else nothing."""
-    with _open_arrays(path) as archive:
-        if "block_names" not in archive:
-            return {}
-        return dict(zip(archive["block_names"].tolist(), archive["block_widths"].tolist(), strict=True))
+        pairs = [archive[part].tolist() for part in ("block_names", "block_widths") if part in archive]
+    named = name.ndim == 0 and name.dtype.kind == "U"
+    return str(name) if named else None, dict(zip(*pairs, strict=True)) if pairs else {}
 
 
 def read_arrays(

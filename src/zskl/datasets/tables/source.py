@@ -71,21 +71,17 @@ class Source:
     def text(self) -> Iterator[TextIO]:
         """The file as text. What is compressed is unpacked as it is read, never whole."""
         try:
-            stream = _unpack_source(self) if self.packing else self.path.open("rb")
-            with io.TextIOWrapper(stream, encoding=plain_encoding(self.encoding), newline="") as file:
+            with io.TextIOWrapper(_open_source(self), encoding=plain_encoding(self.encoding), newline="") as file:
                 yield file
         except UnicodeError as error:  # UTF-16 without its mark is not a UnicodeDecodeError
-            raise ValueError(describe_encoding_error(self, self.encoding, _first_bytes(self), error)) from None
+            with _open_source(self) as plain:
+                start = bytes(plain.read(3))
+            raise ValueError(describe_encoding_error(self, self.encoding, start, error)) from None
         except (EOFError, OSError, zlib.error) as error:
             # An error of the system, such as no permission, has a number; one of a damaged file has none.
             if not self.packing or getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(f"{self} is not a whole {self.packing} file ({error}): write it again") from None
-
-
-def _first_bytes(source: Source) -> bytes:
-    with _unpack_source(source) if source.packing else source.path.open("rb") as file:
-        return bytes(file.read(3))
 
 
 def list_files(path: str | os.PathLike[str]) -> list[str | os.PathLike[str]]:
@@ -157,7 +153,9 @@ def _copy_stream(stream: Any) -> Path:
     return Path(name)
 
 
-def _unpack_source(source: Source) -> Any:
+def _open_source(source: Source) -> Any:
+    if not source.packing:
+        return source.path.open("rb")
     if source.packing == ".gz":
         return gzip.open(source.path, "rb")
     with suppress(ImportError):
