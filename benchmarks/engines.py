@@ -479,7 +479,10 @@ def page_part(lines: list[dict[str, Any]], page: str) -> Iterator[str]:
     grown = sorted(
         (one for one in lines if one["engine"] in ("ray", "dask")), key=lambda one: (one["engine"], one["rows"])
     )
-    yield "Growth, on two cores. The bytes of the features are 1 kB a row:\n"
+    yield (
+        "Growth, on two cores. The features are 1 kB a row. Other work took most of the machine, so seconds are several times those of a quiet "
+        "one. Ray's own processes take processor time and memory from the start:\n"
+    )
     yield table(
         ("", "rows", "seconds", "rows / s", "rows / processor s", "of reading", "different", "memory, MB"),
         [

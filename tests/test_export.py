@@ -178,9 +178,10 @@ def test_every_method_on_digits(name, tmp_path):
     model = methods.build(name, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     if model.kind in NEVER:
         for signatures in (True, False):
-            with pytest.raises(
-                ValueError, match=r"'sse' cannot be exported .*number of rows.*kinds that can are kernel"
-            ):
+            why = (
+                ".*number of rows.*kinds that can are kernel" if name == "sse" else ""
+            )  # others say more than one thing
+            with pytest.raises(ValueError, match=rf"'{name}' cannot be exported {why}"):
                 export.to_onnx(model, tmp_path / "model.onnx", signatures=signatures)
         assert list(tmp_path.iterdir()) == []
         return

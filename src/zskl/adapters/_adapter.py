@@ -45,7 +45,7 @@ SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 1, 30  # numbers of examples that valid
 _DRAWN = 9  # stream of the seed
 TAKEN = (  # from the class means that make the space
     *("n_features_in_", "feature_names_in_", "feature_scaling_", "signature_scaling_", "signature_table_"),
-    *("classes_", "seen_classes_", "attribute_names_", "described_", "calibration_", "temperatures_"),
+    *("classes_", "seen_classes_", "attribute_names_", "described_", "calibration_", "temperatures_", "decisions_"),
 )
 SHARED_SETTINGS = {
     "scale": (
@@ -174,7 +174,11 @@ class Adapter(Baseline):
 
     RANDOM: ClassVar[bool] = False
     SEES_NONE: ClassVar[bool] = True
-    GRID: ClassVar = {"shrinkage": (0.3, 0.5, 0.7, 0.9)}
+    GRID: ClassVar = {
+        "shrinkage": (0.3, 0.5, 0.7, 0.9),
+        "signature_scaling": ("auto", "standardize-l2"),
+        "feature_scaling": ("auto", "center-l2"),
+    }
     TRIED: ClassVar[Mapping[str, Sequence[Any]]] = {}  # what validation classes choose from for each number of examples
     FURTHER_SETTINGS: ClassVar = SHARED_SETTINGS
     TEMPLATE: ClassVar[str] = EXAMPLE
@@ -239,6 +243,7 @@ class Adapter(Baseline):
             if is_sparse(X):
                 _inputs.check_sparse_rows(self, X)  # refuses them
             model = self._fit_space(X, y, signatures)
+            _inputs.check_sparse_signatures(self, model.signature_table_)
             for name in ("preparation_", "backbone_", *TAKEN):  # of rows before
                 self.__dict__.pop(name, None)
             self.__dict__.update({name: one for name, one in vars(model).items() if name in TAKEN})
