@@ -289,10 +289,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : list
             Rows, as for `fit`.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
-        candidates : list of class names, default=None
-            Which of these classes to choose from; None takes all of them.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
 
         Returns
         -------
@@ -319,10 +317,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows, as for `fit`.
         k : int, default=5
             How many classes to name.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
-        candidates : list of class names, default=None
-            Which of these classes to choose from; None takes all of them.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -439,9 +435,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows, as for `fit`.
         top : int, default=5
             How many reasons an explanation shows.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of other classes to choose from, as for `fit`.
-        candidates : list of class names, default=None
+        descriptions, candidates : as for `predict`
             Which classes to choose from.
         label : class name, default=None
             The class to explain; None takes the answer of `predict`.

@@ -120,7 +120,7 @@ class Client:
 
         Returns
         -------
-        answer : object
+        object
             The JSON of the answer, its text if it is not JSON, or None.
         """
         body: dict[str, Any] = {"json": json} if content is None and json is not None else {"content": content}
@@ -137,7 +137,7 @@ class Client:
 
         Returns
         -------
-        kinds : dict
+        dict
             Name → "seen", "unseen" or "added".
         """
         return {one["name"]: one["kind"] for one in self.ask("GET", "/classes")["classes"]}
@@ -177,7 +177,7 @@ class Client:
 
         Returns
         -------
-        predictions : list of dict
+        list of dict
             For each row its `class`, `top` with scores and probabilities, and what else was asked for.
         """
         given = {"top": top, "explain": explain, **(options or {})}
@@ -213,7 +213,7 @@ class Client:
 
         Returns
         -------
-        saved : dict
+        dict
             The name, the attributes that were `defaulted`, and the `version`.
         """
         body = {"attributes": attributes} if sentence is None else {"sentence": sentence}
@@ -259,7 +259,7 @@ class Client:
 
         Returns
         -------
-        example : dict
+        dict
             Its `id`, to take it back, and the `version`.
         """
         given = {"row": row, "features": features if features is None else np.asarray(features, float).tolist()}

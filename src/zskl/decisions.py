@@ -120,7 +120,7 @@ class Hierarchy:
         levels += [f"level {k + 1}" for k in range(len(levels), depth)]
         return cls(tuple(levels[:depth]), {one: line + (None,) * (depth - len(line)) for one, line in parents.items()})
 
-    def select(self, classes: Iterable[Any]) -> list[tuple[list[Any], NDArray[np.int64]]]:
+    def _select(self, classes: Iterable[Any]) -> list[tuple[list[Any], NDArray[np.int64]]]:
         """For each level, the classes themselves first: its nodes, and which one each class is below, or −1."""
         labels = list(classes)
         found: list[tuple[list[Any], NDArray[np.int64]]] = [(labels, np.arange(len(labels)))]
@@ -372,7 +372,7 @@ class Decider:
                     )
                 tree = replace(other, parents={**tree.parents, **other.parents})
             curves = found.depths.get(self.situation, ())
-            for (nodes, codes), curve in zip(tree.select(self.labels.tolist()), curves, strict=False):
+            for (nodes, codes), curve in zip(tree._select(self.labels.tolist()), curves, strict=False):
                 least = curve.at(risk, count, up=False)
                 self.depths.append((nodes, codes, np.inf if least is None else least))
 
@@ -539,7 +539,7 @@ def fit_decisions(
         "unseen": _gather_rows(scored, False),
     }
     lead = choose_lead(situations["mixed"], none_of_these)
-    tree = (hierarchy or Hierarchy((), {})).select(classes)
+    tree = (hierarchy or Hierarchy((), {}))._select(classes)
     sets: dict[str, Curve] = {}
     known: dict[str, Curve] = {}
     depths: dict[str, tuple[Curve, ...]] = {}

@@ -39,10 +39,8 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        The class of each row.
-    y_pred : array-like of shape (n_samples,)
-        The answer for each row.
+    y_true, y_pred : array-like of shape (n_samples,)
+        The class of each row, and the answer for it.
 
     Returns
     -------
@@ -66,10 +64,8 @@ def mean_per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        The class of each row.
-    y_pred : array-like of shape (n_samples,)
-        The answer for each row.
+    y_true, y_pred : array-like of shape (n_samples,)
+        The class of each row, and the answer for it.
 
     Returns
     -------
@@ -117,10 +113,8 @@ def wrong_answers(true: ArrayLike, predicted: ArrayLike, most: int = 3) -> dict[
 
     Parameters
     ----------
-    true : array-like of shape (n_samples,)
-        The class of each row.
-    predicted : array-like of shape (n_samples,)
-        The answer for each row.
+    true, predicted : array-like of shape (n_samples,)
+        The class of each row, and the answer for it.
     most : int, default=3
         How many wrong answers to give for each class.
 
@@ -150,10 +144,8 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: 
 
     Parameters
     ----------
-    confidence : array-like of shape (n_samples,)
-        The probability of each answer.
-    correct : array-like of shape (n_samples,)
-        Whether each answer was right.
+    confidence, correct : array-like of shape (n_samples,)
+        The probability of each answer, and whether it was right.
     bins : int, default=15
         Number of bins of equal width in [0, 1] over which the rows are grouped.
 
@@ -183,10 +175,8 @@ def coverage_accuracy(confidence: ArrayLike, correct: ArrayLike, thresholds: Arr
 
     Parameters
     ----------
-    confidence : array-like of shape (n_samples,)
-        The probability of each answer.
-    correct : array-like of shape (n_samples,)
-        Whether each answer was right.
+    confidence, correct : array-like of shape (n_samples,)
+        The probability of each answer, and whether it was right.
     thresholds : array-like of shape (n_thresholds,)
         A row is answered if its probability is at least the threshold.
 
@@ -562,10 +552,8 @@ def alignment(K: ArrayLike, L: ArrayLike) -> float:
 
     Parameters
     ----------
-    K : array-like of shape (n, m)
-        A matrix, square or not.
-    L : array-like of shape (n, m)
-        A matrix of the same shape.
+    K, L : array-like of shape (n, m)
+        Two matrices of one shape, square or not.
 
     Returns
     -------

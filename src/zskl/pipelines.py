@@ -59,7 +59,7 @@ _HOMES = {  # transformers that a file can hold, by the module of scikit-learn t
 TRANSFORMERS = {name: f"sklearn.{home}" for home, names in _HOMES.items() for name in names}
 _NOT_KEPT = ("memory", "_metadata_request")  # where this process caches fits; what it asks of a fit
 _FUNCTIONS = ("func", "inverse_func")
-_COLLECTIONS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+_COLLECTIONS: dict[str, Any] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> ZeroShotPipeline:
@@ -315,7 +315,7 @@ class _StepWriter:
             try:
                 return {"dtype" if isinstance(value, np.dtype) else "type": str(np.dtype(value).name)}
             except TypeError:
-                raise self._refusal(f"holds the type {value.__name__}") from None
+                raise self._refusal(f"holds the type {getattr(value, '__name__', value)}") from None
         if value is pd.NA:
             return {"missing": "NA"}
         if hasattr(value, "get_params"):

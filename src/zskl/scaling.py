@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import overload
 
 import numpy as np
 
@@ -93,10 +92,6 @@ class Scaling:
     def name(self) -> str:
         return "-".join(self.steps) or "none"
 
-    @overload
-    def apply(self, rows: NumPyArray) -> NumPyArray: ...
-    @overload
-    def apply(self, rows: Array) -> Array: ...
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in blocks, which need little memory. Zeros stay zero, and sparse rows sparse."""
         height = max(1, (GPU_VALUES if runs_on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))

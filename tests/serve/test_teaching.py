@@ -270,3 +270,18 @@ def test_committee_of_numbered_classes_learns(model_and_data):
         assert client.post("/classes/3/examples", json={"row": row}).status_code == 201
     expected = model.add_examples(data.X[rows], [3, 3]).compatibility(data.X[:4], candidates=[3])[:, 0]
     assert_close(scores(client, [0, 1, 2, 3], "3"), expected, SUMS.single)
+
+
+def test_taught_rows_are_the_photos_of_a_class(taught):
+    _, data, client = taught
+    client.put("/classes/own", json={"attributes": SEVEN})
+    rows = np.flatnonzero(data.y == 7)[:2].tolist()
+    for row, right in zip(rows, (True, False), strict=True):
+        client.post("/classes/own/examples", json={"row": row, "right": right})
+    listed = {one["name"]: one["picture"] for one in client.get("/classes").json()["classes"]}
+    assert listed["own"] == rows[0]
+    fits = client.post("/fits", json={"attributes": SEVEN, "top": 20}).json()["classes"]
+    assert next(one for one in fits if one["class"] == "own")["rows"][0]["row"] == rows[0]
+    found = client.get("/classes/own/examples?features=true").json()["examples"]
+    assert found[0]["features"] == pytest.approx(data.X[rows[0]].tolist())
+    assert "features" not in client.get("/classes/own/examples").json()["examples"][0]

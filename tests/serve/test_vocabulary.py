@@ -159,6 +159,20 @@ def test_attributes_without_groups():
     assert understood(names, "fast runner")[0] == ["fast_runner"]
 
 
+def test_any_text_is_read():
+    """Names of attributes may be anything, too: of "+" no word is left."""
+    rng = np.random.default_rng(0)
+    names = [*BIRDS, "+", "has_x::(y)", "like", "size"]
+    phrases = Phrases([_split_attribute_name(name) for name in names])
+    known = [" ".join(word) for word in sorted(phrases._entries)]
+    words = known + ["is", "no", ",", ".", "with", "the", "and"] * 20
+    for _ in range(40):
+        text = " ".join(rng.choice(words, 30))
+        mentions, unknown = phrases.read(text)
+        said = set(" ".join(one.words for one in mentions).split()) | set(unknown) | vocabulary.STOP_WORDS
+        assert {word.lower() for word in vocabulary.WORD.findall(text)} <= said | vocabulary.PUNCTUATION, text
+
+
 def test_words_over_http(fresh):
     _, _, client = fresh
     answer = client.post("/words", json={"text": "big size, no wings, fast"}).json()

@@ -11,7 +11,7 @@ import copy
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -205,9 +205,6 @@ class Adapter(Baseline):
     feature_scaling: str = "auto"
     signature_scaling: str = "auto"
 
-    adaptation_: dict[str, Any] | None = field(init=False, repr=False)
-    practice_: dict[str, Any] | None = field(init=False, repr=False)
-
     def _answer(self, task: Task) -> Answer:
         """The method itself, with the settings of this estimator."""
         raise NotImplementedError
@@ -258,7 +255,8 @@ class Adapter(Baseline):
             self.examples_ = self.unlabelled_ = np.empty((0, d), np.float32)
             self.example_classes_: list[Any] = []
             self.undescribed_: list[Any] = []
-            self.adaptation_ = self.practice_ = None
+            self.adaptation_: dict[str, Any] | None = None
+            self.practice_: dict[str, Any] | None = None
         return self
 
     def _fit_space(self, X: Any, y: Any, signatures: Any) -> ClassMeansClassifier:

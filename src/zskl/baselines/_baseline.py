@@ -50,6 +50,7 @@ LEARNED = {
     "seen_classes_": ("ndarray of shape (C,)", "The classes with training rows, sorted."),
     "candidates_": ("ndarray", "The same as `classes_`: the default candidates of `predict`."),
 }
+PROJECTION = "ndarray of shape (d, p)", "W, in float32."
 EXAMPLE = """\
 Examples
 --------
@@ -81,7 +82,11 @@ def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
     sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
     known = {**SETTINGS, **cls.FURTHER_SETTINGS}
     shared = {name: known[name] for name in settings if name in known}
-    for place, (title, entries) in enumerate((("Parameters", shared), ("Attributes", LEARNED)), start=1):
+    fitted = {name: PROJECTION for name in getattr(cls, "LEARNED", ()) if name == "projection_"}
+    for name in settings:
+        if f"{name}_" in getattr(cls, "LEARNED", ()):
+            fitted[f"{name}_"] = type(getattr(cls, name)).__name__, f"The {name} of the fit."
+    for place, (title, entries) in enumerate((("Parameters", shared), ("Attributes", fitted | LEARNED)), start=1):
         if not sections[place:] or not sections[place].startswith(f"{title}\n"):
             sections.insert(place, f"{title}\n{'-' * len(title)}")
         for name, (kind, sentence) in entries.items():

@@ -33,11 +33,6 @@ class ALE(BilinearClassifier):
 
     Scores are xᵀWy. W minimises the weighted ranking loss by mini-batch descent with momentum.
 
-    Attributes
-    ----------
-    projection_ : ndarray of shape (d, p)
-        W, in float32.
-
     Notes
     -----
     Differs from the paper: ranks are counted over the scores of a batch against all classes. The paper draws

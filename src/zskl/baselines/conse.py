@@ -42,8 +42,6 @@ class ConSE(WeightedClassifier):
         Its intercepts, in float32.
     seen_ : ndarray of shape (C, p)
         Scaled signatures of the seen classes, in float32.
-    T_ : int
-        The T of the fit.
 
     Notes
     -----

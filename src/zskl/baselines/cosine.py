@@ -62,24 +62,6 @@ class Cosine(Baseline):
 
     @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:
-        """Note the seen classes and the means of the scalings.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            Description of each class, with the same d columns as X. None describes each class by the mean of its rows.
-        callback : callable, default=None
-            Never called, because the method has no steps.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
         with self._all_or_nothing():
             training = self._prepare(X, y, signatures, RowsReadOnce if signatures is None else StreamedRows)
             if signatures is None:

@@ -23,11 +23,6 @@ class DeViSE(BilinearClassifier):
 
     Scores are xᵀWy. W minimises the pairwise hinge by mini-batch descent with momentum.
 
-    Attributes
-    ----------
-    projection_ : ndarray of shape (d, p)
-        W, in float32.
-
     Notes
     -----
     Differs from the paper: the sum runs over all wrong classes. The paper stops at the first violating class that

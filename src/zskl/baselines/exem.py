@@ -56,8 +56,6 @@ class EXEM(WeightedClassifier):
         The scaled signatures y_c of the seen classes, in float32.
     coefficients_ : ndarray of shape (C, k)
         A in these coordinates, in float64.
-    sigma_ : float
-        The σ of the fit.
 
     Notes
     -----

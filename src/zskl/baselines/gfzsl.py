@@ -64,10 +64,6 @@ class GFZSL(WeightedClassifier):
         A, in units of √v, in float64.
     variance_coefficients_ : ndarray of shape (C, d)
         B, in float64.
-    kernel_ : str
-        The kernel of the fit.
-    sigma_ : float
-        The σ of the fit.
 
     Notes
     -----

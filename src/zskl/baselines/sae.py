@@ -38,13 +38,6 @@ class SAE(WeightedClassifier):
     direction : {"to-features", "to-signatures"}, default="to-features"
         "to-signatures" compares xᵀW with y, "to-features" compares x with Wy.
 
-    Attributes
-    ----------
-    projection_ : ndarray of shape (d, p)
-        W, in float32.
-    direction_ : str
-        The direction of the fit.
-
     References
     ----------
     .. [1] E. Kodirov, T. Xiang and S. Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017.

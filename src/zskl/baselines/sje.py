@@ -27,11 +27,6 @@ class SJE(BilinearClassifier):
 
     Scores are xᵀWy. W minimises the structured hinge by mini-batch descent with momentum.
 
-    Attributes
-    ----------
-    projection_ : ndarray of shape (d, p)
-        W, in float32.
-
     Notes
     -----
     Differs from the paper: batches and momentum. The paper takes one sample at a time.

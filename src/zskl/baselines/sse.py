@@ -218,10 +218,6 @@ class SSE(DescentClassifier):
         v, in float32.
     seen_ : ndarray of shape (C, p)
         Scaled signatures of the seen classes, in float32.
-    gamma_ : float
-        The γ of the fit.
-    embedding_ : str
-        The embedding of the fit.
 
     Notes
     -----

@@ -66,8 +66,6 @@ class SynC(SharedFitClassifier):
         b, in float32.
     classifiers_ : ndarray of shape (C, d)
         v, in float64.
-    sigma_ : float
-        The σ of the fit.
 
     Notes
     -----

@@ -478,9 +478,7 @@ def read_class_tables(
     found = {name: read_class_table(splits, name, others) for name in names}
     several = [name for name, table in found.items() if table.index.has_duplicates]
     if several:
-        raise ValueError(
-            f"signatures is {text!r}, and {list_values(several)} has several rows for a class: expected one"
-        )
+        raise ValueError(f"signatures is {text!r}: {list_values(several)} has several rows for a class: expected one")
     columns = [column for table in found.values() for column in table.columns]
     if len(set(columns)) < len(columns):
         found = {name: table.add_prefix(f"{Path(name).stem}: ") for name, table in found.items()}

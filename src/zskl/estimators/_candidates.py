@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,10 +230,6 @@ def match_label_dtype(classes: NumPyArray, labels: NumPyArray) -> NumPyArray:
     return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
 
 
-@overload
-def calibrate_scores(scores: NumPyArray, seen: NumPyArray, constant: float) -> NumPyArray: ...
-@overload
-def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array: ...
 def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array:
     """Scores (n, c), the constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
     return scores - convert_like(constant * seen.astype(np.float64), scores) if constant else scores

@@ -436,10 +436,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
+        signatures, candidates : as for `compatibility`
+            Which classes to rank.
         block_rows : int, default=None
             Rows in a block. None keeps features and scores of a block at some megabytes.
 
@@ -469,10 +467,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
+        signatures, candidates : as for `compatibility`
+            Which classes to rank.
         calibrated : bool, default=True
             Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
         reject : float, default=None
@@ -583,12 +579,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows as an array, a tensor or a data frame.
         k : int, default=5
             How many classes to name.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        signatures, candidates, calibrated : as for `predict`
+            Which classes to rank, and whether scores of seen ones are lowered.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -628,12 +620,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        signatures, candidates, calibrated : as for `predict`
+            Which classes to rank, and whether scores of seen ones are lowered.
 
         Returns
         -------
@@ -653,12 +641,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        signatures, candidates, calibrated : as for `predict`
+            Which classes to rank, and whether scores of seen ones are lowered.
 
         Returns
         -------
@@ -685,10 +669,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The class of each row.
         sample_weight : array-like of shape (n_samples,), default=None
             The weight of each row.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
+        signatures, candidates : as for `compatibility`
+            Which classes to rank.
 
         Returns
         -------
@@ -753,10 +735,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows as an array, a tensor or a data frame.
         top : int, default=5
             How many attributes an explanation shows.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
+        signatures, candidates : as for `compatibility`
+            Which classes to rank.
         label : class name, default=None
             The class to explain; None takes the answer of `predict`.
         against : class name, default=None

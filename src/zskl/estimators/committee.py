@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ CLASS_MEANS_TEMPERATURE = 1 / 40  # κ = 40, where validation classes usually pu
 MemberPair = tuple[str, ZeroShotClassifier | str]  # "drop" leaves a member out
 KnownKinds = Mapping[str, type[ZeroShotClassifier]]
 Scorer = Callable[[Array], Array]
+M = TypeVar("M", bound=Callable[..., Any])
 
 
 def default_members() -> list[MemberPair]:
@@ -46,6 +48,14 @@ def default_temperature(member: ZeroShotClassifier) -> float:
     if isinstance(member, ZeroShotKernelClassifier) and member.loss == "softmax":
         return float(member.temperature)
     return 1.0
+
+
+def _take_like_class_means(method: M) -> M:
+    """A method that takes and returns what that of class means does, and so has the rest of its docstring."""
+    theirs = inspect.getdoc(getattr(ClassMeansClassifier, method.__name__)) or ""
+    rest = theirs.partition("\n\nParameters\n")[2].replace(f"{ClassMeansClassifier.__name__}\n", "Committee\n")
+    method.__doc__ = f"{inspect.getdoc(method)}\n\nParameters\n{rest}"
+    return method
 
 
 class Committee(ZeroShotClassifier):
@@ -332,82 +342,32 @@ class Committee(ZeroShotClassifier):
 
     # Teaching: the members that can be taught give a new committee, this one never changes
 
+    @_take_like_class_means
     def add_examples(
         self, X: Array, y: Any, signatures: Any = None, *, wrong: Any = False, new_classes: bool = False
     ) -> Self:
         """Give a new committee whose class means have also learned from labelled rows. This one stays as it is.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The examples.
-        y : array-like of shape (n,)
-            Their classes: seen, unseen or new.
-        signatures : DataFrame, mapping or array-like, default=None
-            Descriptions of new classes, as for `fit`. A new class without one is known by its examples alone. Members
-            that cannot be taught then speak neither for nor against it.
-        wrong : bool or array-like of shape (n,), default=False
-            True for rows that are marked as not of their class in y: they count against it.
-        new_classes : bool, default=False
-            A new name much like another one, by its case, its spaces or one letter, is refused with a question, since
-            it may be a slip. True takes it as a new class.
-
-        Returns
-        -------
-        Committee
-            The new committee.
+        Of a new class without a description, members that cannot be taught speak neither for nor against it.
         """
         means = self._teachable_or_refuse().items()
         return self._replace_members(
             {k: one.add_examples(X, y, signatures, wrong=wrong, new_classes=new_classes) for k, one in means}
         )
 
+    @_take_like_class_means
     def remove_examples(self, X: Array | None = None, y: Any = None) -> Self:
-        """Give a new committee without some of the examples. This one stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), default=None
-            The examples to remove, as they were added. None removes all examples of the classes in y.
-        y : array-like, default=None
-            The class of each row in X, or, without X, the classes. None and no X removes all examples.
-
-        Returns
-        -------
-        Committee
-            The new committee.
-        """
+        """Give a new committee without some of the examples. This one stays as it is."""
         means = self._teachable_or_refuse().items()
         return self._replace_members({k: one.remove_examples(X, y) for k, one in means})
 
+    @_take_like_class_means
     def adapt(
         self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
     ) -> Self:
         """Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
 
         Each row counts for a class as far as the whole committee believes that it is of that class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows whose classes nobody knows.
-        candidates : {"unseen", "all"}, list of class names or None, default=None
-            The classes that the rows may be of. None and "unseen" stand for the candidates without training rows,
-            "all" for all candidates. Only classes without training rows take rows up.
-        force : bool, default=False
-            Whether to adapt even if nothing says that it helps.
-        balance : float between 0 and 1, default=None
-            How far to draw the masses of the classes together, as for class means.
-
-        Returns
-        -------
-        Committee
-            The new committee. Its `adaptation_` says what changed, and whether the rounds came to rest.
-
-        Raises
-        ------
-        NoClearGain
-            A ValueError: validation classes, or these rows, do not promise a gain.
         """
         before = self._replace_members({k: one._without_adaptation() for k, one in self._teachable_or_refuse().items()})
         means, X = before._teachable(), _inputs.check_features(self, X)

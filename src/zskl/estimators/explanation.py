@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -208,25 +208,11 @@ class Split:
     blocks: Mapping[str, NumPyArray] = field(default_factory=dict)  # of features: name → (n,); apart from crowding
 
 
-class Explainer(Protocol):
-    """A fitted model before candidates: `names` (k,) of contributions, `values` (rows, k) of them in each signature."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def values(self) -> NumPyArray: ...
-
-    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        """score(first) − score(second) of scaled rows (n, d); first and second (n,) are candidates."""
-
-    def count_rows(
-        self, source: str, row: int, scaled: NumPyArray, sign: int
-    ) -> tuple[float | None, tuple[tuple[int, float], ...]]:
-        """How many rows of a `source` the class of a signature row has; and the examples that add most."""
+Explainer: TypeAlias = Any  # has what `ScaledExplainer` has, and `count_rows` where rows of the model add to scores
 
 
 class ScaledExplainer:
-    """By attributes as the model scales them."""
+    """By attributes as the model scales them: `names` (k,) of contributions, `values` (rows, k) in each signature."""
 
     def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
         self.parts = get_score_parts(model)
@@ -249,12 +235,8 @@ class ScaledExplainer:
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
         return P, norms, Split(a, b, score_a - score_b, np.empty((len(P), 0)))
 
-    def count_rows(
-        self, source: str, row: int, scaled: NumPyArray, sign: int
-    ) -> tuple[float | None, tuple[tuple[int, float], ...]]:
-        raise NotImplementedError  # such a model has no rows of its own
-
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        """score(first) − score(second) of scaled rows (n, d); first and second (n,) are candidates."""
         P, norms, found = self.compare(scaled, first, second)
         pair = self.signatures(found.first), self.signatures(found.second)
         return replace(found, contributions=self.parts.contributions(P, norms, *pair))

@@ -122,8 +122,7 @@ def expect_accuracy(
     names = shared.table.names
     count = shared.table.matrix.shape[1]
     groups = attribute_groups([f"attribute {k}" for k in range(count)] if names is None else list(map(str, names)))
-    tables = data.signature_blocks or {}
-    groups |= {f"all of {name}": tuple(columns) for name, columns in tables.items() if len(tables) > 1}
+    groups |= {f"all of {name}": tuple(one) for name, one in (data.signature_blocks or {}).items() if len(one) < count}
     judged: dict[int, _Judged] = {}
     tasks = [(fold, grid, bounds, groups) for fold in range(len(shared.folds))]
     for fold, part in engines.each(_judge_fold, tasks, shared, runner):

@@ -162,7 +162,8 @@ def _evidence_sentence(groups: Groups, figures: Figures) -> str:
 def _decision_sentences(name: str, group: Sequence[Record]) -> list[str]:
     """What thresholds do on test rows, in the first record of a method that has them."""
     one = next((record.decided for record in group if record.decided is not None), None)
-    if one is None or not one.coverage:
+    # Without a tree, or rows of none, nobody asked: the record has them, and `zskl run` stays short.
+    if one is None or not one.coverage or (one.auroc is None and one.levels is None):
         return []
 
     def sides(shares: Mapping[str, float]) -> str:

@@ -251,12 +251,8 @@ def tune(
     ----------
     estimator : ZeroShotClassifier or Pipeline
         The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
-    X : array-like of shape (n, d)
-        Training rows.
-    y : array-like of shape (n,)
-        Their classes.
-    signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`.
+    X, y, signatures : as for `search`
+        Training rows, their classes and signatures.
     grid : mapping of str to sequence, or list of such mappings, default=None
         The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`. None takes
         the grid of the method, with its bounds for `extend`; for a pipeline that of its last step.
@@ -374,12 +370,8 @@ def refit(
         The search.
     scoring : {"zsl", "gzsl"}
         What to choose by.
-    X : array-like of shape (n, d)
-        Training rows.
-    y : array-like of shape (n,)
-        Their classes.
-    signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`.
+    X, y, signatures : as for `search`
+        All training rows, their classes and signatures.
     callback : callable, default=None
         Called with the progress of the fit.
     engine : Engine or None, default=None

@@ -201,6 +201,9 @@ class Service:
         for k in order:
             name, why = names[k], gallery.fit_reasons(words, vector, telling, agreed[k], values[k])
             kind, shown = snapshot.kinds[name], best.get(name, [])
+            if not shown and self._rows is not None:
+                taught = self._taught_rows(snapshot, name)[: sought.rows]
+                shown = [self._rows.describe_row(snapshot, row) for row in taught]
             found.append({"class": name, "kind": kind, "fit": float(fits[k]), "why": why, "rows": shown})
         others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
         near: schemas.NearClass | None = None
@@ -226,6 +229,11 @@ class Service:
         pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])
         return {"id": one.id, "right": one.right, "row": row, "picture": pictured}
 
+    def _taught_rows(self, snapshot: ClassSnapshot, name: str) -> list[int]:
+        """Loaded rows with a picture that were marked as right."""
+        shown = map(self.describe_example, snapshot.taught.examples_of(name))
+        return [one["row"] for one in shown if one["right"] and one["picture"] and one["row"] is not None]
+
     def show_adaptation(self) -> schemas.Verdict:
         check_can_learn(self.classes.model)
         found = self.snapshot.taught.adaptation
@@ -245,12 +253,9 @@ class Service:
         listed: list[schemas.ListedClass] = []
         for name, kind in snapshot.kinds.items():
             rows = None if self._rows is None else self._rows.class_sizes[name]
-            taught = [
-                one["row"]
-                for one in map(self.describe_example, snapshot.taught.examples_of(name))
-                if one["picture"] and one["right"]
-            ]
-            picture = None if self._rows is None else self._rows.first_pictured.get(name, next(iter(taught), None))
+            picture = None if self._rows is None else self._rows.first_pictured.get(name)
+            if picture is None:  # photos that were taught are the class's photos
+                picture = next(iter(self._taught_rows(snapshot, name)), None)
             listed.append({"name": name, "kind": kind, "rows": rows, "picture": picture})
         return {"version": snapshot.version, "classes": listed}
 

@@ -121,7 +121,7 @@ class Phrases:
             self._by_value.setdefault(one.value, []).append(place)
         self._entries: dict[tuple[str, ...], _Entry] = defaultdict(_Entry)
         for value in self._by_value:
-            for name in {value, value[:-1] if value[-1] == "like" else value}:  # an owl is owl-like
+            for name in {value, value[:-1] if value[-1:] == ("like",) else value}:  # an owl is owl-like
                 self._entries[name].senses.append(_Sense(value))
         for part in self._parts:
             self._entries[part,].parts.add(part)
@@ -243,33 +243,33 @@ class _Reading:
                 self._read_plain_word(k, item)
             else:
                 self._read_phrase(k, item, item.entry)
-        self._give(self._subject, self._parts_at if self._subject else ())
+        self._give(self._subject)
 
     def _read_plain_word(self, k: int, item: _Item) -> None:
         if item.word == ",":  # a size is no part's, and what is denied or stands beside a part is complete
             settled = [one for one in self._pending if self._is_settled(one)]
             rest = [one for one in self._pending if one not in settled]
             self._pending = settled
-            self._give(self._subject, self._parts_at if self._subject else ())
+            self._give(self._subject)
             self._pending = rest
         elif item.word not in STOP_WORDS | PUNCTUATION and self.found and self._word(k + 1) in STOP_WORDS | PUNCTUATION:
             self._pending = []  # "red wattles", of which nobody knows what they are
         elif item.word in PUNCTUATION:
-            self._give(self._subject, self._parts_at if self._subject else ())
+            self._give(self._subject)
             self._subject = self._parts = frozenset()
         elif item.word in NEGATIONS:
             self._denied = item.at
         elif item.word in COPULAS and self._parts and not self._pending:
             self._subject = self._parts
         elif item.word in ("with", "but", "has") and not re.search("..ed$", self._word(k - 1)):
-            self._give(self._subject, self._parts_at if self._subject else ())
+            self._give(self._subject)
 
     def _read_phrase(self, k: int, item: _Item, entry: _Entry) -> None:
         if item.word in PREPOSITIONS and (not self._pending or self._next_parts(k + 1)):
             return  # "above the eye"; "gray above" is a part
         parts, at = self._join_parts(k)
         if parts and self._subject and self._pending and self._word(k + 1) in COPULAS:
-            self._give(self._subject, self._parts_at if self._subject else ())
+            self._give(self._subject)
         if entry.roles & {"strong", "faint"} and self._says_how(k):
             self._near, self._faint = (*self._near, *item.at), "faint" in entry.roles
             return
@@ -291,8 +291,8 @@ class _Reading:
         if parts or own:
             self._parts, self._parts_at = parts or own, item.at
         self._everywhere |= "everywhere" in entry.roles
-        if "whole" in entry.roles or any(one.value[-1] == "like" for one in entry.senses):
-            self._give(self._subject, self._parts_at if self._subject else ())
+        if "whole" in entry.roles or any(one.value[-1:] == ("like",) for one in entry.senses):
+            self._give(self._subject)
             self._subject = frozenset()
         elif "piece" in entry.roles and self._parts and not self._next_parts(k + 1, PREPOSITIONS):
             self._give(self._parts)  # a mark is on the part before it
@@ -335,6 +335,8 @@ class _Reading:
 
     def _give(self, parts: Set[str], at: tuple[int, ...] = ()) -> None:
         """Give what is pending to these parts, or to the whole."""
+        if parts is self._subject and parts:
+            at = self._parts_at
         for one in self._pending:
             if not parts and self._is_beside(one):
                 self._add(one, self._parts, self._parts_at)

@@ -94,7 +94,7 @@ def test_answer_is_confirmed_or_corrected(demo, visit):
     expect(page.locator(".taught-photos img")).to_have_count(1)
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    page.get_by_role("button", name="Undo").click()  # and its example comes back
+    page.locator("#view-classes .note").get_by_role("button", name="Undo").click()  # and its example comes back
     expect(page.locator(".taught-photos img")).to_have_count(1)
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()

@@ -53,7 +53,7 @@ export function bestMatches(description, context, ranked) {
   // A few photos of classes that are new to the model, so that nobody begins with nothing; one of each class.
   const hint = async () => {
     const part = Object.hasOwn(model.data.parts, "test_unseen") ? "test_unseen" : null;
-    title.textContent = part ? "Some that are new to the model" : `Some of the ${thing.many}`;
+    title.textContent = part ? `Some that the model was never shown a ${thing.one} of` : `Some of the ${thing.many}`;
     try {
       const found = await call("rows", { query: { count: 240, part, pictures: model.data.pictured > 0 } });
       if (!description.empty) return;

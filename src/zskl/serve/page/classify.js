@@ -127,7 +127,8 @@ export function classify(section, context) {
       };
       const same = lessonOf?.of === mine && lessonOf.at === at && lessonOf.node.dataset?.done;
       lessonOf = same ? lessonOf : { of: mine, at, node: feedback(one, example, photo, context) };
-      if (same) requestAnimationFrame(() => document.activeElement === document.body && lessonOf.node.querySelector("button")?.focus());
+      const hands = document.activeElement;
+      if (same && lessonOf.node.contains(hands)) queueMicrotask(() => requestAnimationFrame(() => hands.focus())); // it moves with the card
       return answerCard({ ...head, against: kept, asked: unsure.one() }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
@@ -137,7 +138,7 @@ export function classify(section, context) {
   const again = () => {
     if (!shown) return;
     updateAnswers();
-    updateOne();
+    if (!lessonOf?.node.isConnected || !lessonOf.node.querySelector("input")) updateOne(); // not while somebody types there
     all.show(shown.rows ? null : shown.source);
   };
   // On a phone the answer stands below the rows: bring whoever chose one there.

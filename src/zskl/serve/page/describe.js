@@ -22,7 +22,7 @@ export function describe(section, context) {
   keep(description, context.model);
   const { sentences } = context.model;
   const bySentence = sentences !== null && sentences.missing === null;
-  const [wordy, told, type] = inWords(description, context.model.examples.find((one) => one.sentence)?.sentence);
+  const [wordy, told, type] = inWords(description, context, context.model.examples.find((one) => one.sentence)?.sentence);
   const offered = bySentence ? null : examples(description, context.model.examples, type);
   const shared = inAddress(description);
   const message = el("div");
@@ -145,6 +145,7 @@ export function describe(section, context) {
       photos,
     ),
     sentences?.missing ? el("p", { class: "note" }, `Classes can be described by a sentence here, but ${sentences.missing}.`) : "",
+    el("p", { class: "quiet" }, `Say it in words${context.model.photos ? ", or show a photo" : ""}. The model also finds what it was never shown a ${thing.one} of.`),
     told,
     offered ?? "",
     message,

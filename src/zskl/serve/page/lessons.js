@@ -92,10 +92,15 @@ export function feedback(prediction, body, photo, context) {
       if (photo) keepPhoto(done.id, photo);
       said(done);
     });
+  const close = () => {
+    delete place.dataset.done;
+    place.replaceChildren(buttons());
+  };
   const other = () => {
+    place.dataset.done = "yes"; // nor does it close under the hands of who types
     const others = prediction.top.slice(1).map((one) => one.class);
     const box = typeahead("It is", context, teach, { suggested: others });
-    const cancel = el("button", { type: "button", onclick: () => place.replaceChildren(buttons()) }, "Cancel");
+    const cancel = el("button", { type: "button", onclick: close }, "Cancel");
     place.replaceChildren(box.node, cancel);
     box.input.focus();
   };
