@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse, make_generator, to_dense, to_numpy
@@ -436,7 +436,9 @@ class Adapter(Baseline):
     def _choose_few_shot(self, trials: Sequence[AdapterTrial]) -> dict[str, Any]:
         """`practice_`: for each number of examples, and for unlabelled rows, the settings with the best accuracy."""
         given = {name: getattr(self, name) for name in self.TRIED}
-        options = [given, *(one for one in ParameterGrid(dict(self.TRIED)) if one != given)]
+        names = sorted(self.TRIED)
+        tried = (dict(zip(names, values, strict=True)) for values in product(*(self.TRIED[name] for name in names)))
+        options = [given, *(one for one in tried if one != given)]
 
         def choose(tasks: Sequence[tuple[AdapterTrial, Codes | None]]) -> dict[str, Any]:
             scores = [float(np.mean([trial.accuracy(one, rows) for trial, rows in tasks])) for one in options]
