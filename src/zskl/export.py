@@ -22,6 +22,7 @@ from zskl import _files as files
 from zskl import methods
 from zskl._arrays import NumPyArray, to_numpy
 from zskl._validation import check_option, list_values, to_plain
+from zskl.adapters import ADAPTERS
 from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -34,7 +35,7 @@ __all__ = ["describe", "to_index", "to_onnx", "to_sql"]
 
 OPSET, IR_VERSION = 17, 8  # of 2022
 LIMIT = (2 << 30) - (1 << 20)  # bytes of arrays in a file: protobuf's 2 GiB, less room for the rest
-NEVER = ("sse", *methods.ADAPTERS)  # kinds whose scores no graph of these operators computes
+NEVER = ("sse", *ADAPTERS)  # kinds whose scores no graph of these operators computes
 METADATA = "zskl"  # the property that holds what `describe` says, as JSON
 KINDS = ("usearch", "faiss")
 COMPARISONS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # their results are booleans
