@@ -535,15 +535,11 @@ def tables(record: dict[str, Any]) -> dict[str, list[str]]:
     examples = Cells(record, "examples", ("problem", "k"))
     rows = Cells(record, "rows", ("problem", "presence", "batch"))
     both = Cells(record, "both", ("problem", "k"))
-    draws = max(len(one["seeds"]) for one in record["accuracies"])
     counts = dict.fromkeys(record["times"], 0)
     for one in record["accuracies"]:
         counts[one["problem"]] = max(counts[one["problem"]], len(one["seeds"]))
-    fewer = [f"{problem} {count}" for problem, count in counts.items() if count < draws]
     return {
-        "draws": [
-            f"{draws} draws of each problem{f' ({chr(44).join(fewer)})' if fewer else ''}, {len(counts)} problems."
-        ],
+        "draws": [f"Draws of each: {', '.join(f'{problem} {count}' for problem, count in counts.items())}."],
         "examples": regret_table(examples, {f"{k}": lambda key, k=k: key[1] == k for k in (0, *SHOTS)}),
         "problems": problem_table(examples),
         "rows": regret_table(rows, {name: lambda key, name=name: key[1] == name for name in PRESENCES}),
