@@ -269,7 +269,7 @@ def test_more_rows_than_a_block_and_labels_of_integers(monkeypatch):
         (lambda: ROWS[0], "expected .rows, 6."),
         (lambda: np.where(np.arange(276).reshape(46, 6) == 20, np.nan, ROWS), "row 3, column 2 of the batch is nan"),
         (lambda: "rows.csv", "the batch is a str: expected Arrow data"),
-        (lambda: {"vector": ROWS}, "in Ray Data say batch_format="),
+        (lambda: {"vector": ROWS}, "in Ray Data ask for batches of the format pyarrow"),
         (lambda: pa.table({"a": [1.0], "b": [2.0]}), "columns 'a', 'b': expected one of vectors, or 6 of numbers"),
         (lambda: pa.table({"a": vectors(ROWS), "b": vectors(ROWS)}), "name them by features="),
         (lambda: pa.table({"a": vectors(ROWS[:, :4])}), "a vector of 4 numbers: expected vectors of 6 numbers"),

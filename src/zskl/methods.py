@@ -313,7 +313,7 @@ def find(name: str) -> Method:
     """
     key = str(name).lower()
     if key not in METHODS:
-        names = ", ".join(one for one in METHODS if not one.endswith(("-printed", "-eq8")))
+        names = ", ".join(one for one in METHODS if one not in ADAPTERS and not one.endswith(("-printed", "-eq8")))
         raise ValueError(
             f"unknown method {name!r}{suggest(key, METHODS)}: expected one of {names}; `zskl methods` lists all"
         )

@@ -287,7 +287,7 @@ class Scorer:
         if not hasattr(batch, "__arrow_c_stream__") and not hasattr(batch, "__arrow_c_array__"):
             raise ValueError(
                 f"the batch is a {type(batch).__name__}: expected Arrow data, a data frame or an array; in Ray Data "
-                "say batch_format='pyarrow'"
+                "ask for batches of the format pyarrow"
             )
         if isinstance(batch, pa.Array | pa.ChunkedArray):
             return self._as_batch(pa, function(self._read_arrow(pa, [batch]))).to_struct_array()
@@ -360,7 +360,9 @@ def _read_parts(model: Any, signatures: Any) -> tuple[dict[str, Any], dict[str, 
         header, arrays = model_file.read_model(path, ARRAYS)
         if "model" in header or header.get("estimator") not in (KIND, "class-means"):
             what = "a pipeline" if "steps" in header else f"a model of the kind {header.get('estimator')!r}"
-            raise ValueError(f"{path} holds {what}: expected class means; apply it by zskl.load or `zskl predict`")
+            raise ValueError(
+                f"{path} holds {what}: expected class means; apply it by `zskl predict`, or load it in Python"
+            )
         if model_file.REST in arrays and signatures is None:
             return header, arrays
         if header["estimator"] == KIND:

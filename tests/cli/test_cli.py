@@ -128,7 +128,7 @@ def test_tilde_is_expanded_in_every_option_that_takes_a_path(home):
         for name, one in inspect.signature(command, eval_str=True).parameters.items()
         if "Path" not in str(one.annotation) and re.search(r"FILE|DIR|folder", str(_about(one)))
     }
-    assert text - {"name", "index"} == set(cli.PATHS)
+    assert text - {"name", "index", "to"} == set(cli.PATHS)
     assert cli.expand_home([Path("~/a"), Path("b")]) == [home / "a", Path("b")]
     assert cli.expand_home("onnx:~/a", True) == f"onnx:{home / 'a'}"
     assert cli.expand_home("~/a") == "~/a"  # the name of a class, for example

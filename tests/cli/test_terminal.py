@@ -237,7 +237,7 @@ FROM_PYTHON = re.compile(
 def messages():
     """Every text with a space in it of the modules that commands use, but docstrings; § stands for a value."""
     for path in sorted(Path(_terminal.__file__).parents[1].rglob("*.py")):
-        if path.parent.name in ("serve", "routes", "schemas", "plots", "report", "paper", "baselines"):
+        if path.parent.name in ("serve", "routes", "schemas", "plots", "report", "paper", "baselines", "adapters"):
             continue
         tree, inner = ast.parse(path.read_text("utf-8")), set()
         for node in ast.walk(tree):

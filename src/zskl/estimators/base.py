@@ -511,8 +511,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _decider(self, scorer: CandidateScorer, calibrated: bool = True, **asked: Any) -> Decider:
         if not calibrated and scorer.situation == "mixed":
             raise ValueError(
-                "calibrated is False, and thresholds are of calibrated scores: expected calibrated=True with reject "
-                "or risk; leave it out"
+                "reject and risk need calibrated scores, and raw ones were asked for: leave out `calibrated`, or both"
             )
         return Decider(self, scorer.labels, scorer.seen, **asked)
 
