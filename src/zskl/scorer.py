@@ -189,7 +189,7 @@ class Scorer:
         labels : ndarray of shape (n_vectors,)
             The class of each vector; a class with several descriptions has several.
         vectors : ndarray of shape (n_vectors, n_features + 1)
-            Directions, and what is taken off for crowding and calibration, as float32.
+            Directions, and what is subtracted for crowding and calibration, as float32.
         """
         _, _, vectors = self._prepare(np.dtype(np.float32))
         constant = (self._constant * self._seen[self._owners]).astype(np.float32)
