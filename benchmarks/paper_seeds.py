@@ -1,8 +1,8 @@
 """Measures units of the evaluation in pieces: many processes at once on a GPU and on cores, within a time limit.
 
 Run: python benchmarks/paper_seeds.py OUT --root DIR … [--method NAME …] [--seeds 5] [--limit 400] [--lanes 5]
-[--cores 10] [--tf32] [--no-temperatures] [--done FILE …]; needs the data. METHOD may be a group of `zskl paper`, such
-as printed.
+[--cores 10] [--workers 1] [--tf32] [--no-temperatures] [--done FILE …]; needs the data. METHOD may be a group of
+`zskl paper`, such as printed.
 
 The first seed of a method searches its grid on the folds. The others take over its settings and constants and are only
 trained, because a search for each of them would take an hour of a GPU: their spread is that of start and batches.
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from zskl import datasets
+from zskl.engines import Engine
 from zskl.experiments import run_folder
 from zskl.experiments.record import Record, Tuning
 from zskl.experiments.unit import Unit, useful_seeds
@@ -91,7 +92,7 @@ def keep_constant(model: Any, *others: Any, **options: Any) -> Any:
     return model
 
 
-def work(pipe: Any, tf32: bool, plain: bool, temperatures: bool) -> None:
+def work(pipe: Any, tf32: bool, plain: bool, temperatures: bool, workers: int) -> None:
     """Run the tasks that come through a pipe, one after the other, until None comes."""
     logging.basicConfig(format="         %(processName)s: %(message)s")
     logging.getLogger("zskl.selection").setLevel(logging.INFO)  # how long each search takes
@@ -109,7 +110,8 @@ def work(pipe: Any, tf32: bool, plain: bool, temperatures: bool) -> None:
             place = task.name, task.root, task.features
             if place not in loaded:
                 loaded[place] = datasets.load(task.name, task.root, task.features)
-            pipe.send(results.slim_record(task.unit.run(loaded[place])))
+            engine = Engine(workers=workers) if workers > 1 and task.unit.chosen is None else None
+            pipe.send(results.slim_record(task.unit.run(loaded[place], engine=engine)))
         except Exception:  # one unit that fails must not end the others
             pipe.send(traceback.format_exc())
 
@@ -124,6 +126,7 @@ def run_tasks(
     tf32: bool,
     known: Iterable[tuple[Task, Record]] = (),
     temperatures: bool = True,
+    workers: int = 1,
 ) -> int:
     """Run tasks in their order, as far as the limit allows; how many ended. Says on stderr what ended and how."""
     progress, ended, stop = Progress(list(tasks)), 0, time.monotonic() + limit
@@ -134,18 +137,19 @@ def run_tasks(
 
     def start(on_device: bool, plain: bool = False) -> tuple[Any, bool]:
         mine, theirs = context.Pipe()
-        options = theirs, tf32 and on_device, plain, temperatures
-        processes[mine] = context.Process(target=work, args=options, daemon=True)
+        options = theirs, tf32 and on_device, plain, temperatures, 1 if on_device else workers
+        # A daemon may have no processes of its own.
+        processes[mine] = context.Process(target=work, args=options, daemon=on_device or workers == 1)
         processes[mine].start()
         theirs.close()
         return mine, on_device
 
-    workers = [start(number < lanes) for number in range(lanes + cores)]
+    lines = [start(number < lanes) for number in range(lanes + cores)]
     running: dict[Any, tuple[Task, float]] = {}
     again: set[str] = set()
     failures = 0
     while time.monotonic() < stop:
-        for pipe, on_device in workers:
+        for pipe, on_device in lines:
             if pipe not in running and (task := progress.next(on_device)) is not None:
                 pipe.send(task)
                 running[pipe] = task, time.monotonic()
@@ -164,7 +168,7 @@ def run_tasks(
             if record is None and task.unit.device and task.title not in again:
                 # After an error a process may have lost its GPU: another one tries once more, by plain kernels.
                 again.add(task.title)
-                workers[workers.index((pipe, True))] = start(True, plain=True)
+                lines[lines.index((pipe, True))] = start(True, plain=True)
                 progress.left.insert(0, task)
                 processes.pop(pipe).terminate()
                 continue
@@ -221,6 +225,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=1e9)
     parser.add_argument("--lanes", type=int, default=5)
     parser.add_argument("--cores", type=int, default=10)
+    parser.add_argument("--workers", type=int, default=1, help="processes of each of the cores' searches")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tf32", action="store_true")
     parser.add_argument("--no-temperatures", action="store_true", help="leave out what no table shows")
@@ -270,6 +275,7 @@ def main() -> None:
         cores=chosen.cores,
         tf32=chosen.tf32,
         temperatures=not chosen.no_temperatures,
+        workers=chosen.workers,
         known=[(task, places[place(task)]) for task in tasks if place(task) in places],
     )
 
