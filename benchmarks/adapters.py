@@ -4,14 +4,16 @@ Run, in this order:
 
     python benchmarks/adapters.py pack FOLDER --root DATA [--only NAME ...]
     python benchmarks/adapters.py measure FOLDER RESULTS --workers 16 --limit 540 [--only NAME ...] [--draws 20]
+        [--method METHOD ...]
     python benchmarks/adapters.py show RESULTS [MORE ...]
 
 `pack` writes each problem as one file: those of DATA/zoo, CUB with two networks from DATA/xlsa17 and
 DATA/xlsa17_resnet50, and the docstrings of shared_space.py, which need MiniLM. `measure` reads nothing but FOLDER. It
 writes a file of JSON lines for each draw when it is done, starts none after LIMIT seconds, and skips those that are
 there: run the same command again until it says that nothing is left, on one machine or several. What matters most comes
-first. `show` prints tables, and writes benchmarks/results/adapters.json, docs/figures/adapters-examples.svg and the
-tables of docs/adapters.md.
+first. With --method it measures these methods again in the draws that are there, and replaces their lines; the others'
+lines stay. Until all draws are through, files named `.again` mark those that are. `show` prints tables, and writes
+benchmarks/results/adapters.json, docs/figures/adapters-examples.svg and the tables of docs/adapters.md.
 
 A draw takes a quarter of the classes, at least five, as unseen; CUB has its published split, and a draw is of examples.
 Models learn from rows of seen classes. "published" has the settings of the papers and nothing of ours (class means: its
@@ -51,6 +53,7 @@ LOOSE_SHOTS, LOOSE_DRAWS = (1, 4, 16), 3
 CUB_DRAWS = 5  # of one unit: they share what validation classes choose
 EXAMPLE_METHODS = ("class-means", "tip-adapter", "gda", "clap", "proker", "logistic")
 ROW_METHODS = ("class-means", "transclip", "stata", "zlap")
+METHODS = tuple(dict.fromkeys((*EXAMPLE_METHODS, *ROW_METHODS)))
 WRONG = " (another's description)"
 TRAIN, UNSEEN, HELD_BACK = 0, 1, 2
 AGAIN = 200  # samples of draws for an interval
@@ -142,7 +145,8 @@ class Draw:
 # Measurements
 
 
-def measure_unit(path: Path, seeds: list[int], out: Path) -> None:
+def measure_unit(path: Path, seeds: list[int], out: Path, again: list[str] | None = None) -> None:
+    """Write a file for each seed; with `again` replace the lines of these methods in it."""
     warnings.simplefilter("ignore")
     import logging
 
@@ -150,21 +154,50 @@ def measure_unit(path: Path, seeds: list[int], out: Path) -> None:
     models: dict[str, dict[str, Any]] = {}
     for seed in seeds:
         draw = Draw(path, seed)
-        target = out / f"{path.stem}-{seed:02}.jsonl"
-        if target.exists():
+        target = draw_file(out, path, seed)
+        if is_done(target, again):
             continue
         seconds: dict[str, float] = {}
         if not models or not draw.fixed:
             models = {}
-            for method in dict.fromkeys((*EXAMPLE_METHODS, *ROW_METHODS)):
+            for method in again or METHODS:
                 models[method], found = fit(draw, method)
                 seconds |= found
-        lines = [{"part": "times", "times": seconds}, *measure_examples(draw, models), *measure_rows(draw, models)]
+        lines = [*measure_examples(draw, models), *measure_rows(draw, models)]
         lines += [*measure_both(draw, models), *measure_loose(draw, models)]
+        if again:
+            seconds, lines = replace_lines(target, again, seconds, lines)
+        lines = [{"part": "times", "times": seconds}, *lines]
         text = "".join(json.dumps({"problem": draw.problem, "seed": seed, **line}) + "\n" for line in lines)
         part = target.with_suffix(".part")
         part.write_text(text, encoding="utf-8")
         part.replace(target)
+        if again:
+            target.with_suffix(".again").touch()
+
+
+def draw_file(out: Path, path: Path, seed: int) -> Path:
+    return out / f"{path.stem}-{seed:02}.jsonl"
+
+
+def is_done(target: Path, again: list[str] | None) -> bool:
+    """Only draws that are there can be measured again."""
+    return target.exists() if not again else target.with_suffix(".again").exists() or not target.exists()
+
+
+def replace_lines(
+    target: Path, again: list[str], seconds: dict[str, float], lines: list[dict[str, Any]]
+) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    """The times and lines of a draw's file with those of the methods in `again` replaced."""
+    gone = {*again, "descriptions"} if "stata" in again else set(again)
+    times: dict[str, float] = {}
+    kept: list[dict[str, Any]] = []
+    for line in map(json.loads, target.read_text("utf-8").splitlines()):
+        if line["part"] == "times":
+            times |= line["times"]
+        elif line["method"] not in gone:
+            kept.append(line)
+    return times | seconds, kept + lines
 
 
 def fit(draw: Draw, method: str) -> tuple[dict[str, Any], dict[str, float]]:
@@ -182,7 +215,7 @@ def measure_examples(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[
     """Also the control: the same after examples, with descriptions of other classes."""
     given = draw.examples()
     wrong = np.array([f"{one}{WRONG}" for one in draw.unseen])
-    for method in EXAMPLE_METHODS:
+    for method in filter(models.__contains__, EXAMPLE_METHODS):
         for variant, model in models[method].items():
             line = {"part": "examples", "method": method, "variant": variant}
             yield {**line, "k": 0, **ask(draw, model, draw.X, draw.y)}
@@ -198,6 +231,8 @@ def measure_examples(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[
                 taught = model.add_examples(draw.X[rows], wrong[places[rows]])
                 answers = taught.predict(draw.X[left], candidates=wrong, calibrated=False)
                 yield {**line, "part": "control", "k": k, "accuracy": draw.accuracy(wrong[places[left]], answers)}
+    if "logistic" not in models:
+        return
     alone = copy.copy(models["logistic"]["published"]).set_params(descriptions=False)
     for k, rows in given.items():
         left = np.setdiff1d(np.arange(len(draw.y)), rows)
@@ -222,9 +257,10 @@ def measure_rows(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dict
                 continue  # the same rows as in the smaller batch
             X, y = draw.X[rows], draw.y[rows]
             line = {"part": "rows", "presence": presence, "batch": size, "rows": len(rows)}
-            plain = models["stata"]["published"]
-            yield {**line, "method": "descriptions", "variant": "published", **answer_batch(draw, plain, X, y)}
-            for method in ROW_METHODS:
+            if "stata" in models:
+                plain = models["stata"]["published"]
+                yield {**line, "method": "descriptions", "variant": "published", **answer_batch(draw, plain, X, y)}
+            for method in filter(models.__contains__, ROW_METHODS):
                 for variant, model in models[method].items():
                     yield {**line, "method": method, "variant": variant, **adapt(draw, method, variant, model, X, y)}
 
@@ -251,7 +287,7 @@ def measure_both(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dict
         if k not in BOTH:
             continue
         left = np.setdiff1d(np.arange(len(draw.y)), rows)
-        for method in ROW_METHODS:
+        for method in filter(models.__contains__, ROW_METHODS):
             for variant, model in models[method].items():
                 taught = model.add_examples(draw.X[rows], draw.y[rows])
                 found = adapt(draw, method, variant, taught, draw.X[left], draw.y[left])
@@ -270,7 +306,7 @@ def measure_loose(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dic
         scored = np.setdiff1d(left, choosing)
         if len(np.unique(draw.y[scored])) < len(draw.unseen):
             continue
-        for method in EXAMPLE_METHODS:
+        for method in filter(models.__contains__, EXAMPLE_METHODS):
             if method == "class-means":
                 continue
             model = models[method]["published"].add_examples(draw.X[rows], draw.y[rows])
@@ -283,7 +319,15 @@ def measure_loose(draw: Draw, models: dict[str, dict[str, Any]]) -> Iterator[dic
             yield {"part": "examples", "method": method, "variant": "loose", "k": k, **found}
 
 
-def measure(folder: Path, out: Path, draws: int, workers: int, limit: float, only: list[str] | None) -> None:
+def measure(
+    folder: Path,
+    out: Path,
+    draws: int,
+    workers: int,
+    limit: float,
+    only: list[str] | None,
+    again: list[str] | None,
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     paths = {path.stem: path for path in folder.glob("*.npz") if not only or path.stem in only}
     order = sorted(paths, key=lambda one: (one in FIRST, FIRST.index(one) if one in FIRST else 0))
@@ -294,22 +338,26 @@ def measure(folder: Path, out: Path, draws: int, workers: int, limit: float, onl
             fixed = problem not in FIRST
             units += [(paths[problem], seeds)] if fixed else [(paths[problem], [seed]) for seed in seeds]
     waiting = [
-        (path, [seed for seed in seeds if not (out / f"{path.stem}-{seed:02}.jsonl").exists()]) for path, seeds in units
+        (path, [seed for seed in seeds if not is_done(draw_file(out, path, seed), again)]) for path, seeds in units
     ]
     waiting = [(path, seeds) for path, seeds in waiting if seeds]
     began = time.monotonic()
 
     def run(path: Path, seeds: list[int]) -> None:
         if time.monotonic() - began < limit:
-            measure_unit(path, seeds, out)
+            measure_unit(path, seeds, out, again)
 
     Parallel(workers, batch_size=1, pre_dispatch=workers)(delayed(run)(*unit) for unit in waiting)
     missing = [
         f"{path.stem} {seed}"
         for path, seeds in waiting
         for seed in seeds
-        if not (out / f"{path.stem}-{seed:02}.jsonl").exists()
+        if not is_done(draw_file(out, path, seed), again)
     ]
+    if not missing:
+        for path in paths.values():
+            for mark in out.glob(f"{path.stem}-*.again"):
+                mark.unlink()
     print(f"{len(missing)} draws are left" if missing else "nothing is left")
 
 
@@ -589,6 +637,9 @@ def main() -> None:
     measuring.add_argument("--draws", type=int, default=20)
     measuring.add_argument("--workers", type=int, default=2)
     measuring.add_argument("--limit", type=float, default=float("inf"))
+    measuring.add_argument(
+        "--method", nargs="+", choices=METHODS, help="measure these again in the draws that are there"
+    )
     showing = commands.add_parser("show")
     showing.add_argument("results", type=Path, nargs="+")
     for one in (packing, measuring):
@@ -599,7 +650,7 @@ def main() -> None:
     elif chosen.command == "show":
         show(chosen.results)
     else:
-        measure(chosen.folder, chosen.results, chosen.draws, chosen.workers, chosen.limit, chosen.only)
+        measure(chosen.folder, chosen.results, chosen.draws, chosen.workers, chosen.limit, chosen.only, chosen.method)
 
 
 if __name__ == "__main__":

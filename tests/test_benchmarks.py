@@ -343,6 +343,34 @@ def test_a_draw_of_adapters_nests_its_examples_and_has_wrong_descriptions(tmp_pa
     assert sorted(map(tuple, wrong)) == sorted(map(tuple, right))
 
 
+def test_methods_are_measured_again_in_the_draws_that_are_there(tmp_path):
+    """Lines of the others stay; a mark says which draws are through, until all are."""
+    rng = np.random.default_rng(0)
+    names, y = np.array([f"class {k:02}" for k in range(24)]), np.repeat(np.arange(24), 7)
+    S = rng.normal(size=(24, 3)).astype(np.float32)
+    folder, out = tmp_path / "packed", tmp_path / "out"
+    folder.mkdir()
+    out.mkdir()
+    np.savez(folder / "toy.npz", X=S[y] + rng.normal(size=(168, 3)), y=y, names=names, S=S, shared=False)
+    cell = {"problem": "toy", "seed": 1, "part": "examples", "variant": "chosen", "k": 1, "accuracy": -1.0}
+    lines = [{"problem": "toy", "seed": 1, "part": "times", "times": {"gda fit": 1.0, "logistic fit": -1.0}}]
+    lines += [{**cell, "method": "gda"}, {**cell, "method": "logistic"}]
+    file = out / "toy-01.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    adapters.measure(folder, out, 3, 1, float("inf"), None, ["logistic"])
+    found = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert found[0]["times"]["gda fit"] == 1.0
+    assert found[0]["times"]["logistic fit"] > 0
+    assert [line for line in found if line.get("method") == "gda"] == [lines[1]]
+    mine = [line for line in found if line.get("method") == "logistic"]
+    assert {line["variant"] for line in mine} == {"published", "chosen", "loose", "examples alone"}
+    assert all(line["accuracy"] >= 0 for line in mine)
+    assert sorted(one.name for one in out.iterdir()) == ["toy-01.jsonl"]  # no draw more, and no mark
+    (out / "toy-01.again").touch()
+    assert adapters.is_done(file, ["logistic"])
+    assert adapters.is_done(file, None)
+
+
 def test_regret_is_the_distance_to_the_best_of_a_cell():
     def line(problem, method, accuracy):
         cell = {"part": "examples", "problem": problem, "k": 1, "method": method, "variant": "chosen"}
