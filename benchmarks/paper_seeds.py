@@ -236,6 +236,7 @@ def main() -> None:
     names = list(dict.fromkeys(one for name in chosen.method or ["printed"] for one in results.choose_methods([name])))
     device = None if chosen.device == "cpu" else chosen.device
     tasks = plan(find_problems(chosen.root, chosen.features), names, chosen.seeds, device)
+    tasks.sort(key=lambda task: task.unit.seed > 0)  # searches first: what follows from them can be trained anywhere
     file = chosen.out / run_folder.FILE
     chosen.out.mkdir(parents=True, exist_ok=True)
     done = [
