@@ -119,7 +119,7 @@ def test_a_blind_column_stands_on_the_page_and_in_the_readme(tmp_path):
     (tmp_path / pages.BLIND).write_text(json.dumps(column), "utf-8")
     blocks, _ = pages.paper_page(made_up(), [], [], tmp_path)
     text = pages.blocks_to_markdown(blocks)
-    assert "## A blind column\n\nx.npz: Rows of x. 9 rows of 5 features" in text
+    assert "## A blind column\n\n`x.npz`: Rows of x. 9 rows of 5 features" in text
     assert "| eszsl | **61.2 [58.0, 64.0]** |" in text
     readme = tmp_path / "README.md"
     readme.write_text(f"{pages.BEGIN}{pages.END}", "utf-8")

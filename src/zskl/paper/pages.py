@@ -328,9 +328,9 @@ def _blind_blocks(folder: Path) -> list[Block]:
         cells = {name: Figure(**{part: row[name][part] for part in parts}) for name in MAIN_FIGURES}
         rows.append(Row({"method": row["method"]}, None, cells))
     said = (
-        f"{found['file']}: {found['what']} {found['samples']} rows of {found['features']} features, "
+        f"`{found['file']}`: {found['what'].rstrip('.')}. {found['samples']} rows of {found['features']} features, "
         f"{found['attributes']} attributes; {found['unseen']} of {found['classes']} classes are unseen. Means over "
-        f"{len(found['splits'])} split(s). The file was opened once, after code and grids were fixed, so nothing was "
+        f"{len(found['splits'])} split{'s' * (len(found['splits']) > 1)}. The file was opened once, after code and grids were fixed, so nothing was "
         "designed with these figures in view."
     )
     return [Heading("A blind column"), said, Comparison(("method",), MAIN_FIGURES, tuple(rows))]
