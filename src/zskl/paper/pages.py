@@ -327,11 +327,12 @@ def _blind_blocks(folder: Path) -> list[Block]:
     for row in found["rows"]:
         cells = {name: Figure(**{part: row[name][part] for part in parts}) for name in MAIN_FIGURES}
         rows.append(Row({"method": row["method"]}, None, cells))
+    splits = len(found["splits"])
     said = (
         f"`{found['file']}`: {found['what'].rstrip('.')}. {found['samples']} rows of {found['features']} features, "
         f"{found['attributes']} attributes; {found['unseen']} of {found['classes']} classes are unseen. Means over "
-        f"{len(found['splits'])} split{'s' * (len(found['splits']) > 1)}. The file was opened once, after code and grids were fixed, so nothing was "
-        "designed with these figures in view."
+        f"{splits} split{'s' * (splits > 1)}. The file was opened once, after code and grids were fixed, so nothing "
+        "was designed with these figures in view."
     )
     return [Heading("A blind column"), said, Comparison(("method",), MAIN_FIGURES, tuple(rows))]
 
