@@ -96,6 +96,14 @@ def test_faults(case):
     assert not found.healthy
 
 
+def test_constant_numbers_of_a_vector_are_no_fault():
+    """Nobody wrote them down, so nobody need look at them."""
+    found = datasets.check(dataset(TABLE.assign(**{"sent 7": 0.0, "sent 8": 0.0})))
+    assert found.faults == ()
+    (note,) = found.notes
+    assert note == "2 of 6 numbers of the class vectors ('sent 7', 'sent 8') are the same for every class: no harm"
+
+
 def test_an_unseen_class_without_attributes_of_seen_classes_is_a_fault():
     table = TABLE.assign(gills=[0, 0, 0, 0, 0, 0, 0, 3.0], horns=[0, 0, 0, 0, 0, 0, 1.0, 5.0])
     shared = datasets.check(dataset(table))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -132,8 +133,9 @@ def check(data: Dataset) -> Health:
 def _find_faults(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
     constant = (values == values[:1]).all(axis=0)
-    if constant.any():
-        yield f"attribute {list_values(names[constant])} has the same value for every class: it tells nothing, drop it"
+    to_drop = constant & ~_are_numbered(names)
+    if to_drop.any():
+        yield f"attribute {list_values(names[to_drop])} has the same value for every class: it tells nothing, drop it"
     groups: dict[bytes, list[int]] = {}
     for k, column in enumerate((values[:, ~constant] + 0.0).T):  # + 0.0: minus zero is zero
         groups.setdefault(column.tobytes(), []).append(k)
@@ -270,8 +272,17 @@ def _tells_label(values: NDArray[np.float32], codes: NDArray[np.int64]) -> tuple
     return repeats and pairs == len(different), repeats and pairs == classes and len(one) >= 3 * classes
 
 
+def _are_numbered(names: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Which are numbers of a vector, as "sent 20", and no attribute that somebody wrote down."""
+    return np.array([re.fullmatch(r"\w+ \d+", str(name)) is not None for name in names])
+
+
 def _attribute_notes(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
+    constant = (values == values[:1]).all(axis=0) & _are_numbered(names)
+    if constant.any():
+        count = f"{constant.sum()} of {len(names)} numbers" if constant.sum() > 1 else "one number"
+        yield f"{count} of the class vectors ({list_values(names[constant])}) are the same for every class: no harm"
     seen = values[data.signatures.index.isin(data.seen_classes)]
     untaught = (seen == seen[:1]).all(axis=0) & ~(values == values[:1]).all(axis=0)
     if untaught.any():
