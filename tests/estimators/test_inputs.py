@@ -160,7 +160,7 @@ FEATURES = {
     "more features": (lambda m, t: m.compatibility(t.X.repeat(2, axis=1)), ["X has 12 features", "expecting 6"]),
     "fewer features for top_k": (lambda m, t: m.top_k(t.X[:, :4]), ["X has 4 features", "expecting 6 features"]),
     "fewer features to decide": (lambda m, t: m.decision_function(t.X[:, 1:]), ["X has 5 features", "expecting 6"]),
-    "text": (lambda m, t: m.predict(np.full((2, 6), "large")), ["convert", "'large'"]),
+    "text": (lambda m, t: m.predict(np.full((2, 6), "large")), ["text", "'large'", "TextClassifier", "OneHotEncoder"]),
     "not fitted": (lambda m, t: t.model().predict(t.X), ["not fitted yet", "'fit'"]),
     "not fitted, to decide": (lambda m, t: t.model().decision_function(t.X), ["not fitted yet", "'fit'"]),
 }

@@ -185,7 +185,7 @@ def check_training(
         # scikit-learn would copy half precision and whole numbers: let it check an array of that shape without size.
         as_it_is = X if _is_plain_array(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)
-        X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X, y = _validate_numbers(estimator, X, y, reset=reset)
         X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity: every row needs a class label")
@@ -196,6 +196,20 @@ def check_training(
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
         check_classification_targets(y)
     return X, y
+
+
+def _validate_numbers(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = False) -> Any:
+    """scikit-learn's checks of dense rows, and of labels; text instead of numbers comes to the right door."""
+    try:
+        return validate_data(estimator, X, *y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    except ValueError as error:
+        text = str(error).partition("could not convert string to float: ")[2]
+        if not text:
+            raise
+        raise ValueError(
+            f"X holds text, such as {text}: expected rows of numbers. Texts are for zskl.TextClassifier, names of "
+            "picture files for zskl.ImageClassifier; columns of words need a step before, such as a OneHotEncoder"
+        ) from None
 
 
 def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
@@ -221,7 +235,7 @@ def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None =
     _check_input_dimensions(X)
     plain = _is_plain_array(X)
     some: Any = to_float_type(np.asarray(X)[:1]) if plain else X
-    checked = validate_data(estimator, some, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    checked = _validate_numbers(estimator, some)
     return np.asarray(X) if plain else checked
 
 
