@@ -1,7 +1,5 @@
 """What you see of an object or of work that goes on: tables and bars, in a terminal and in a notebook."""
 
-from __future__ import annotations
-
 import html
 import io
 import re

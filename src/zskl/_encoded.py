@@ -4,8 +4,6 @@
 `ClassMeansClassifier`, `model_`, which answers. Its file holds all, and the name of the encoder, never its weights.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import os
@@ -38,7 +36,7 @@ AUTO = "auto"
 def _delegate(name: str, what: str) -> Any:
     """An attribute of the model inside."""
 
-    def read(self: EncodedClassifier) -> Any:
+    def read(self: "EncodedClassifier") -> Any:
         check_is_fitted(self)
         return getattr(self.model_, name)
 

@@ -5,8 +5,6 @@ leaves what was there before. If a process is killed, the hidden name stays behi
 pipe, such as /dev/stdout, is written to as it is.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import hashlib

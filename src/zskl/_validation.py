@@ -1,7 +1,5 @@
 """Checks of settings: each error gives the value found and what was expected."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import sys

@@ -1,7 +1,5 @@
 """A client of `zskl serve`. Needs httpx (extra `client`)."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -66,7 +64,7 @@ class Client:
         url: str = "http://127.0.0.1:8000",
         token: str | None = None,
         timeout: float = 60.0,
-        transport: httpx.BaseTransport | None = None,
+        transport: "httpx.BaseTransport | None" = None,
     ) -> None:
         try:
             import httpx
@@ -82,7 +80,7 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> "Client":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -5,8 +5,6 @@ and Ray decide where a call runs. Dask runs through its own client, because jobl
 call whose worker has died for good.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

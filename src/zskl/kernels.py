@@ -1,7 +1,5 @@
 """Kernels: the contract, the three of the paper's Table 1, their registry, and the score that they make (Eq. 12)."""
 
-from __future__ import annotations
-
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Every method by its name on the command line and in records; and the way from a model file to its estimator."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

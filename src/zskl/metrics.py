@@ -4,8 +4,6 @@ Accuracies are fractions between 0 and 1 and are averaged over classes, so that 
 small one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -349,7 +347,7 @@ class Curve:
         place = highest_place(self.calibration, harmonic)
         return (0.0, 0.0) if place is None else (float(self.calibration[place]), float(harmonic[place]))
 
-    def thinned(self, points: int) -> Curve:
+    def thinned(self, points: int) -> "Curve":
         """Keep some points: both ends, the one of the highest harmonic mean, and others evenly between.
 
         Parameters

@@ -1,7 +1,5 @@
 """Model files → what wrote them: estimators, pipelines, classifiers of texts and of pictures."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures: classes recognised from a description of each, after a few photos of other classes."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ A pipeline's file holds the model, and of each transformer its parameters and wh
 all else as JSON. Which transformers there can be is a closed list. Nothing in a file names code.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import importlib
@@ -62,7 +60,7 @@ _FUNCTIONS = ("func", "inverse_func")
 _COLLECTIONS: dict[str, Any] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
-def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> ZeroShotPipeline:
+def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> "ZeroShotPipeline":
     """Put transformers before a model: a pipeline of scikit-learn that can also be taught, explained and saved.
 
     Parameters
@@ -99,7 +97,7 @@ def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> Zer
 def _delegate(name: str) -> Any:
     """An attribute of the last step, where it has it."""
 
-    def read(self: ZeroShotPipeline) -> Any:
+    def read(self: "ZeroShotPipeline") -> Any:
         return getattr(self.steps[-1][1], name)
 
     return property(read, doc=f"`{name}` of the last step.")
@@ -109,7 +107,7 @@ def _answer_rows(name: str, home: type = ZeroShotClassifier) -> Any:
     """A method of the last step for rows as the first step takes them; `home` describes it. A new model is put last."""
 
     @functools.wraps(getattr(home, name))
-    def answer(self: ZeroShotPipeline, X: Any = None, *values: Any, **options: Any) -> Any:
+    def answer(self: "ZeroShotPipeline", X: Any = None, *values: Any, **options: Any) -> Any:
         rows = None if X is None else self._transform_rows(X)
         found = getattr(self.steps[-1][1], name)(rows, *values, **options)
         return self._with_last(found) if isinstance(found, ZeroShotClassifier) else found

@@ -8,8 +8,6 @@ Both also score a model that was first given labelled examples of the unseen cla
 their labels (`unlabelled`). Such a result says so, and the fitted model stays as it was.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,7 +104,7 @@ class Result:
     short: tuple[Any, ...] = ()
     declined: str | None = None
     adaptation: dict[str, Any] | None = field(default=None, repr=False)
-    scored: ScoredRows | None = field(default=None, repr=False, compare=False)
+    scored: "ScoredRows | None" = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         figures = [f"{name} {value}" for name, value in self._figures() if name != "constant"]
@@ -263,7 +261,7 @@ def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled:
     return score_zero_shot(prepare_model(model, data, shots, seed, unlabelled), data)
 
 
-def score_zero_shot(prepared: PreparedModel, data: Dataset) -> Result:
+def score_zero_shot(prepared: "PreparedModel", data: Dataset) -> Result:
     """The result of `zsl` for a model that already has what it is given."""
     rows, candidates = prepared.rows_to_score(data, "test_unseen"), data.unseen_classes
     scores = _candidate_scores(prepared.model, data, rows, candidates)
@@ -337,7 +335,7 @@ def gzsl(
     return score_generalised(prepare_model(model, data, shots, seed, unlabelled), data, calibration)
 
 
-def score_generalised(prepared: PreparedModel, data: Dataset, calibration: float | str | None = None) -> Result:
+def score_generalised(prepared: "PreparedModel", data: Dataset, calibration: float | str | None = None) -> Result:
     """The result of `gzsl` for a model that already has what it is given."""
     model, constant = prepared.model, _calibration_constant(prepared.model, calibration)
     seen_rows, unseen_rows = (prepared.rows_to_score(data, part) for part in ("test_seen", "test_unseen"))

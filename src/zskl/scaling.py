@@ -12,8 +12,6 @@ A scaling is named by its steps in order, joined by dashes:
     auto             one of these, by a look at some training rows: see `choose_scaling`
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

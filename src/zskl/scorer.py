@@ -8,8 +8,6 @@ Model files hold the vectors [u_c, −a·r_c] as `predict` computes them for row
 them. So nothing of the fit is repeated here, and the classes are those of `predict` but for ties.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -93,7 +91,7 @@ class Scorer:
 
     def __init__(
         self,
-        model: str | os.PathLike[str] | ClassMeansClassifier | Scorer,
+        model: "str | os.PathLike[str] | ClassMeansClassifier | Scorer",
         *,
         features: str | Sequence[str] | None = None,
         signatures: Any = None,

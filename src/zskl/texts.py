@@ -1,7 +1,5 @@
 """Texts: classes recognised from a sentence about each, from examples, or from both."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Methods that adapt one encoder's scores to examples or unlabelled rows; `ADAPTERS` has them by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from zskl.adapters._adapter import Adapter

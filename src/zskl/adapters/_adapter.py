@@ -5,8 +5,6 @@ signatures, that is their space, and the score of a description is the plain cos
 of class means, and t is the direction that these expect from the description: the method starts from their scores.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 from collections import Counter

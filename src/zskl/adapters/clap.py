@@ -1,7 +1,5 @@
 """CLAP: a linear probe that starts at the descriptions, and is held near them class by class."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """GDA: Gaussian discriminant analysis of the examples, added to the scores of descriptions."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

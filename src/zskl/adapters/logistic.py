@@ -1,7 +1,5 @@
 """Logistic regression on the examples, with descriptions as further rows: the plain reference."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """ProKeR: kernel ridge regression of examples, towards what descriptions say."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

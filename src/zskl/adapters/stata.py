@@ -1,7 +1,5 @@
 """StatA: a Gaussian mixture over unlabelled rows, whose means and variances are anchored to descriptions."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Tip-Adapter: a cache of examples, whose labels are added to the scores of descriptions by similarity."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

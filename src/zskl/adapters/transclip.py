@@ -1,7 +1,5 @@
 """TransCLIP: a Gaussian mixture over unlabelled rows, with the scores of descriptions as prior of each row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """ZLaP: labels spread from descriptions over a graph of unlabelled rows."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Methods to compare with, one per file; `BASELINES` has them by their names on the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from zskl.baselines._baseline import Baseline

@@ -1,7 +1,5 @@
 """What a baseline starts from: the settings that all of them have, and a fit that serves many settings at once."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +76,7 @@ def baseline(cls: C) -> C:
     return cls
 
 
-def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
+def _complete_docstring(cls: "type[Baseline]", settings: Sequence[str]) -> str:
     sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
     known = {**SETTINGS, **cls.FURTHER_SETTINGS}
     shared = {name: known[name] for name in settings if name in known}

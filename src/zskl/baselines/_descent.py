@@ -6,8 +6,6 @@ Epoch e visits the rows in an order drawn from (seed, e) alone, and the rate is 
 are a shorter run, and one run serves every number of epochs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Protocol, Self

@@ -6,8 +6,6 @@ One eigendecomposition XᵀX = U diag(a) Uᵀ serves every loss and every ridge 
 s = 1/√(curvature · a / n + ridge) the problem in V is nearly round, and L-BFGS needs few passes over the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """ALE, attribute label embedding: a bilinear map under a ranking loss that weighs violations by rank."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CMT, cross-modal transfer: a network into signature space; CMT* first asks whether a sample is of a seen class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar

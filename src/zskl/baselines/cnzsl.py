@@ -1,7 +1,5 @@
 """CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY
 from typing import ClassVar
@@ -53,7 +51,7 @@ class Adam:
 class ClassNormalisedNetwork:
     """−(1/n) Σ_i log softmax_c(γ² cos(x_i, f(y_c))) over three layers, which lie in one vector."""
 
-    def __init__(self, training: Training, seed: int, model: CNZSL) -> None:
+    def __init__(self, training: Training, seed: int, model: "CNZSL") -> None:
         Y, h = class_signatures(training), model.hidden
         p, d = Y.shape[1], training.X.shape[1]
         self.X, self.own = model.scale * scale_to_unit_length(training.X), class_membership(training)

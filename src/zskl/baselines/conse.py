@@ -1,7 +1,5 @@
 """ConSE: convex combination of semantic embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import ClassVar, Self

@@ -1,7 +1,5 @@
 """Cosine: no training, for features and signatures that one encoder put into the same space."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self

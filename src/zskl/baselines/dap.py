@@ -1,7 +1,5 @@
 """DAP: direct attribute prediction, and what it shares with IAP: binary attributes, and scores by their posteriors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import ClassVar, Self

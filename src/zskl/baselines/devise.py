@@ -1,7 +1,5 @@
 """DeViSE: a bilinear map under a pairwise hinge over all wrong classes."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from zskl._arrays import Array, namespace

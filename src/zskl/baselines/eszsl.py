@@ -1,7 +1,5 @@
 """ESZSL: an embarrassingly simple approach to zero-shot learning, for dense and for sparse rows."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import KW_ONLY

@@ -1,7 +1,5 @@
 """EXEM: the exemplar of a class, predicted from its signature."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache

@@ -1,7 +1,5 @@
 """GFZSL: a Gaussian for each class, whose mean and variances are predicted from its signature."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """IAP: indirect attribute prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ClassVar, Self
 

@@ -1,7 +1,5 @@
 """LatEm, latent embeddings: several bilinear maps; the best one scores."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -34,7 +32,7 @@ def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
 class LatentProblem:
     """W (K, d, r); every `prune_every` epochs, maps that score the own class of few rows are left out."""
 
-    def __init__(self, training: Training, seed: int, model: LatEm) -> None:
+    def __init__(self, training: Training, seed: int, model: "LatEm") -> None:
         self.X, self.codes, self.margin = training.X, training.codes, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
         self.Z, self.basis = signature_coordinates(class_signatures(training))

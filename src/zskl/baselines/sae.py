@@ -1,7 +1,5 @@
 """SAE: the semantic auto-encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial

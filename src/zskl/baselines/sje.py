@@ -1,7 +1,5 @@
 """SJE, structured joint embedding: a bilinear map under a structured hinge on the most violating class."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from zskl._arrays import Array, namespace

@@ -3,8 +3,6 @@
 π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY
 from functools import partial

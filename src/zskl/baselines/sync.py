@@ -1,7 +1,5 @@
 """SynC: synthesised classifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache

@@ -4,8 +4,6 @@ A task is one shard, whatever the engine and however many workers it has, and su
 shards. So every engine gives the same model, as far as the linear algebra of its machines does.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing

@@ -4,8 +4,6 @@ A file may be of any length, because it is read in blocks. A folder of files, or
 each, and what is finished is not done again.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import math
@@ -76,7 +74,7 @@ class Options:
     encoding: str = ENCODING  # of the table of signatures, if that is text, as is the next
     decimal: str = DECIMAL
 
-    def predictor(self, model: ZeroShotClassifier) -> Predictor:
+    def predictor(self, model: ZeroShotClassifier) -> "Predictor":
         return Predictor(model, **asdict(self))
 
     def drop_defaults(self, given: Mapping[str, object]) -> dict[str, object]:
@@ -199,7 +197,7 @@ def open_for_model(
     return source
 
 
-def open_encoded(model: ZeroShotClassifier) -> TextClassifier | None:
+def open_encoded(model: ZeroShotClassifier) -> "TextClassifier | None":
     """A model from a file as a classifier of texts; None if its rows are none."""
     if (getattr(model, "encoder_", None) or {}).get("kind") != "texts":
         return None
@@ -272,7 +270,7 @@ class Explained:
 
     named_by: str
     row: object
-    explanation: Explanation | TextExplanation
+    explanation: "Explanation | TextExplanation"
 
     def lines(self) -> Iterator[list[object]]:
         """A line for each attribute that is shown; without a rank what else counts, and the blocks, another sum."""
@@ -409,7 +407,7 @@ class Job:
                 )
         return self.options.predictor(methods.load(self.model, self.device))
 
-    def output(self, shard: Shard) -> Path:
+    def output(self, shard: "Shard") -> Path:
         return Path(self.out) / f"{shard.name}.csv"
 
 
@@ -422,7 +420,7 @@ class Shard:
     changed: int
 
     @classmethod
-    def from_path(cls, path: PathLike) -> Shard:
+    def from_path(cls, path: PathLike) -> "Shard":
         found = os.stat(path)
         return cls(os.path.abspath(path), found.st_size, found.st_mtime_ns)
 

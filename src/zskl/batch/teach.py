@@ -1,7 +1,5 @@
 """Rows of files as evidence for a fitted model: labelled ones to teach it, unlabelled ones to adapt it."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ A user's mistake becomes one sentence and exit code 2; ZSKL_DEBUG=1 in the envir
 A mistake in our code shows its traceback.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

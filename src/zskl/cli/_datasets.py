@@ -3,8 +3,6 @@
 Imported inside commands: the datasets bring pandas and scikit-learn.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What several commands take: a dataset and its files, classes to choose from, settings, where work runs."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json
@@ -151,7 +149,7 @@ def check_with_known(with_known: bool, signatures: Path | None) -> None:
         )
 
 
-def make_engine(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
+def make_engine(engine: EngineName | None, address: str | None, workers: int | None) -> "Engine | None":
     """The engine that these options name; None if none of them is given."""
     from zskl.engines import Engine
 

@@ -1,7 +1,5 @@
 """Progress on standard error: a bar for one task, or a row for each unit of a sweep. Both vanish when done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self

@@ -1,7 +1,5 @@
 """Tables as the terminal can show them: side by side where the columns fit, else a short block for each row."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,7 +64,7 @@ def _show_blocks(table: Table) -> None:
         output.print(block)
 
 
-def draw_comparison(table: Comparison, below: bool = False) -> Table:
+def draw_comparison(table: "Comparison", below: bool = False) -> Table:
     """Figures of methods as a table; with `below`, intervals in whole per cent stand below their figures.
 
     The column of seeds is then left out if no row has more than one.
@@ -86,7 +84,7 @@ def draw_comparison(table: Comparison, below: bool = False) -> Table:
     return picture
 
 
-def _draw_figure(figure: Figure | None, below: bool) -> str:
+def _draw_figure(figure: "Figure | None", below: bool) -> str:
     from zskl.experiments import compare
 
     if below and figure is not None and figure.low is not None and figure.high is not None:

@@ -6,8 +6,6 @@ Ctrl-C, `kill PID` and a closed terminal. The last two end it as Ctrl-C does: it
 continue.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import io

@@ -1,7 +1,5 @@
 """`zskl methods` and `zskl datasets`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

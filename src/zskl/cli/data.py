@@ -1,7 +1,5 @@
 """`zskl data …`: get benchmarks, make features of pictures, describe classes, make and check datasets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -300,14 +298,14 @@ def check(
     say("no faults")
 
 
-def _show_faults(found: Health) -> None:
+def _show_faults(found: "Health") -> None:
     for sentence in found.faults:
         say(f"fault: {sentence}")
     for sentence in found.notes:
         note(sentence)
 
 
-def _draw_classes(classes: tuple[ClassCount, ...]) -> Table:
+def _draw_classes(classes: "tuple[ClassCount, ...]") -> Table:
     table = Table("class", "", "rows", "trainval", "test seen", "test unseen", box=box.SIMPLE)
     for column in table.columns[2:]:
         column.justify = "right"

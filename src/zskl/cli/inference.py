@@ -1,7 +1,5 @@
 """`zskl predict`, `explain`, `export` and `serve`: a fitted model at work."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter
@@ -117,7 +115,7 @@ def predict(
 
 
 def _predict_folder(
-    model: Path, folder: Path, out: Path | None, options: Options, device: str | None, engine: Engine | None
+    model: Path, folder: Path, out: Path | None, options: "Options", device: str | None, engine: "Engine | None"
 ) -> None:
     """A file of predictions for each shard in `folder`, in the folder `out`."""
     from zskl._arrays import runs_on_gpu
@@ -228,7 +226,7 @@ def explain(
     _write_explanations(found, bool(rows), out, as_json)
 
 
-def _write_explanations(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+def _write_explanations(found: "Iterator[Explained]", chosen: bool, out: Path | None, as_json: bool) -> None:
     """Write explanations to a file, or the terminal."""
     from zskl import _files
     from zskl.batch import predict

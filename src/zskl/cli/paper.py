@@ -1,7 +1,5 @@
 """`zskl paper`: the paper's tables and figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -114,7 +112,7 @@ def paper(
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
 
 
-def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[DatasetSource]:
+def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> "list[DatasetSource]":
     """One for each of the features that are asked for, from the first root that has them ("A+B" from all roots); else
     one for each root that has the dataset. Where none has it there is one all the same, and loading it says what is
     missing."""

@@ -1,7 +1,5 @@
 """Datasets by name. To add one, write a function that returns a `Dataset` in a file here, and name it in `BUNDLED`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path

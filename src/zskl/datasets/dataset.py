@@ -1,7 +1,5 @@
 """The frozen record of one dataset. It is checked when it is made, so you can rely on what it holds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -128,7 +126,7 @@ class Dataset:
         unseen: Sequence[str | int] | int | float = 0.25,
         seed: int = 0,
         name: str = "frames",
-    ) -> Dataset:
+    ) -> "Dataset":
         """Make a dataset of data frames in memory, divided into parts as `zskl data make` divides files.
 
         Parameters

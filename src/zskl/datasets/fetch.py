@@ -4,8 +4,6 @@ All of it happens in a hidden folder beside the target, which appears when it is
 not continued: the next call starts from the beginning.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import urllib.parse

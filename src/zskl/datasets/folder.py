@@ -7,8 +7,6 @@ signatures.csv   the class table; numbers as Python writes them, so that they co
 splits.json      part → row numbers, counted from 0
 """
 
-from __future__ import annotations
-
 import csv
 import ctypes
 import json

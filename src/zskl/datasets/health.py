@@ -1,7 +1,5 @@
 """The health of a dataset: counts, faults to mend, and notes to know about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The classes are Latin letters with at most one mark, described as Unicode takes them apart.
 """
 
-from __future__ import annotations
-
 import string
 import unicodedata
 from collections import Counter, defaultdict

@@ -3,8 +3,6 @@
 A validation fold holds out a third of the seen classes. Every such fold in this library comes from `folds_of_thirds`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

@@ -2,8 +2,6 @@
 and synthetic classes whose features are a linear map of their signatures, which a zero-shot learner should get right.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -11,8 +11,6 @@
 MATLAB counts from 1. Only `to_zero_based` turns the numbers of a file into numbers that count from 0.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

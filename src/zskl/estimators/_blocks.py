@@ -5,8 +5,6 @@ each times a share s_b with Σ s_b² = 1, so that a whole row has unit length to
 cosines, and nothing behind it needs to know of blocks. A single block is the usual case, with the usual arithmetic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,11 +31,11 @@ class Blocks:
     weights: tuple[float, ...] = field(default=(1.0,))
 
     @classmethod
-    def single(cls, width: int) -> Blocks:
+    def single(cls, width: int) -> "Blocks":
         return cls(("features",), (width,))
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Blocks:
+    def from_json(cls, stored: Mapping[str, Any]) -> "Blocks":
         return cls(tuple(map(str, stored["names"])), tuple(stored["ends"]), tuple(map(float, stored["weights"])))
 
     def __len__(self) -> int:
@@ -94,7 +92,7 @@ class Blocks:
         """(n, b) of the blocks of rows (n, d)."""
         return np.stack([np.linalg.norm(part, axis=-1) for part in self.split(rows)], axis=-1)
 
-    def weighed(self, weights: Any, parameter: str) -> Blocks:
+    def weighed(self, weights: Any, parameter: str) -> "Blocks":
         """The same blocks with other weights."""
         return replace(self, weights=_read_weights(weights, list(self.names), parameter))
 
@@ -106,7 +104,7 @@ class Blocks:
         found = [one @ other.T for one, other in pairs]
         return found[0] if len(found) == 1 else namespace(found[0]).concat(found, axis=1)
 
-    def grams(self, vectors: Floats, small: bool = False) -> list[Gram]:
+    def grams(self, vectors: Floats, small: bool = False) -> "list[Gram]":
         """What lengths of combinations of vectors (B, d) follow from; if `small`, in the smaller of two forms."""
         return [Gram(part, not small or len(part) <= part.shape[1]) for part in self.split(vectors)]
 

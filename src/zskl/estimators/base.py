@@ -3,8 +3,6 @@
 A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import os
@@ -67,7 +65,7 @@ def _setting_names(estimator: Any) -> tuple[str, ...]:
 
 
 def read_old_reject(
-    model: ZeroShotClassifier, reject: float | None, least: float | None
+    model: "ZeroShotClassifier", reject: float | None, least: float | None
 ) -> tuple[float | None, float | None]:
     """`reject` and `min_probability`; until 0.3 the first one was called as the second one was meant."""
     old = reject is not None and model.decisions_ is None and model.temperatures_ is not None

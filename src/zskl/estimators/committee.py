@@ -1,7 +1,5 @@
 """A committee: several zero-shot classifiers whose logits are added."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -308,7 +306,7 @@ class Committee(ZeroShotClassifier):
         """The fitted members by name."""
         return Bunch(**dict(zip(self.member_names_, self.members_, strict=True)))
 
-    def _question(self, scaled: Array, table: SignatureTable) -> CommitteeQuestion:
+    def _question(self, scaled: Array, table: SignatureTable) -> "CommitteeQuestion":
         labels = match_label_dtype(self.seen_classes_, table.classes)
         return CommitteeQuestion(table.matrix, table.padded_rows(), labels, table)
 

@@ -4,8 +4,6 @@ A stack is K classifiers that differ only in numbers. They learn their projectio
 search tries many settings at once; `fit` is a stack of one.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ An estimator lists in `LEARNED` what its method scores with. An array has its sh
 its `_to_json` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -36,7 +34,7 @@ MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 VECTORS, REST = "class_vectors", "class_vectors.rest"  # what a `zskl.Scorer` needs of class means, beside the whitening
 
 
-def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+def pack_model(model: "ZeroShotClassifier") -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     # Here and below imported late, as a scorer, which reads the same files, does without pandas.
     from zskl.signatures.table import PREPARED
 

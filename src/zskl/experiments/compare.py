@@ -1,7 +1,5 @@
 """Records → one row per dataset and method: figures with their intervals, the best marked; or their differences."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -69,7 +67,7 @@ class Comparison:
         """The columns of models that were given examples or unlabelled rows."""
         return tuple(name for name in self.figures if uncertainty.is_evidence_column(name))
 
-    def split(self) -> tuple[Comparison, Comparison | None]:
+    def split(self) -> "tuple[Comparison, Comparison | None]":
         """The columns of plain figures, and those in `given` with the rows that have any, where there are some."""
         plain = replace(self, figures=tuple(name for name in self.figures if name not in self.given))
         rows = tuple(row for row in self.rows if any(name in row.figures for name in self.given))

@@ -6,8 +6,6 @@ groups of attributes are left out, one after the other. One decomposition per fo
 directions of training rows do not depend on signatures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +44,7 @@ class Figure:
     def spread(self) -> float:
         return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
 
-    def __sub__(self, other: Figure) -> Figure:
+    def __sub__(self, other: "Figure") -> "Figure":
         return Figure(tuple(a - b for a, b in zip(self.folds, other.folds, strict=True)))
 
     def to_json(self) -> dict[str, Any]:

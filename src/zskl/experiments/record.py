@@ -5,8 +5,6 @@ A record is one line of JSON in `records.jsonl`. The fields here are the fields 
 and so lost when the record is written again. A line of a newer version is refused.
 """
 
-from __future__ import annotations
-
 import base64
 import types
 import zlib
@@ -65,7 +63,7 @@ class ZeroShot:
     mistaken: Shares = field(default_factory=dict)
     declined: str | None = None
     adaptation: Setting | None = None
-    answers: Answers | None = None
+    answers: "Answers | None" = None
 
     def __post_init__(self) -> None:
         if self.alone is not None:
@@ -99,7 +97,7 @@ class Generalised:
     curve: SeenUnseenCurve | None = None
     declined: str | None = None
     adaptation: Setting | None = None
-    answers: Answers | None = None
+    answers: "Answers | None" = None
 
 
 @dataclass(frozen=True)
@@ -395,7 +393,7 @@ class Record:
     convergence: ObjectiveCurve | None = None
     seconds: Seconds = field(default_factory=Seconds)
     rows: Mapping[str, int] = field(default_factory=dict)
-    class_rows: ClassRows | None = None
+    class_rows: "ClassRows | None" = None
     versions: Mapping[str, str] = field(default_factory=dict)
     finished: str = ""
 
@@ -440,7 +438,7 @@ class Record:
         return to_json(self)
 
     @classmethod
-    def from_json(cls, line: object) -> Record:
+    def from_json(cls, line: object) -> "Record":
         """The record that `json.loads` read from a line.
 
         Parameters
@@ -517,7 +515,7 @@ class Answers:
     seen_levels: str | None = None
     examples: str | None = None
 
-    def compact(self) -> Answers:
+    def compact(self) -> "Answers":
         """Right or wrong alone."""
         seen = None if self.seen is None else pack_answers(np.minimum(unpack_answers(self.seen), 1))
         return replace(self, unseen=pack_answers(np.minimum(unpack_answers(self.unseen), 1)), seen=seen)

@@ -4,8 +4,6 @@ A line is appended by one write and flushed to the disk, so that whatever ends a
 power cut tore is cut off when the file is opened again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -3,8 +3,6 @@
 Nothing is said to lead unless the paired interval of its lead excludes 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
 
-from __future__ import annotations
-
 import os
 import uuid
 import warnings
@@ -36,7 +34,7 @@ class DatasetSource:
     def load(self) -> Dataset:
         return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
 
-    def absolute(self, data: Dataset) -> DatasetSource:
+    def absolute(self, data: Dataset) -> "DatasetSource":
         """The same, independent of the working folder, environment and defaults of this process."""
         name, root = self.name, self.root
         if name.upper() in xlsa17.BENCHMARKS:

@@ -4,8 +4,6 @@ Every draw takes the same classes and rows for all records of the same data. Wit
 many of them, with replacement, and its figure is their mean. Methods with as many seeds get the same draws of seeds.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

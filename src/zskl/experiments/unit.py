@@ -1,7 +1,5 @@
 """Runs one experiment: configuration → dataset → tuning → fit → both protocols → record."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import logging

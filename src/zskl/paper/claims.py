@@ -4,8 +4,6 @@ Every case is a difference with an interval and a p-value. Holm's correction is 
 and a case is answered only where its corrected p-value is below 0.05.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Sequence

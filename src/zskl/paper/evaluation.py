@@ -4,8 +4,6 @@ Beside evaluations, which are those of `zskl run`, there are two kinds of units 
 varies, and the course of training.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

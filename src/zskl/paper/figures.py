@@ -1,7 +1,5 @@
 """The figures of the evaluation, each with the table of its numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan

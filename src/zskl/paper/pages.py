@@ -1,7 +1,5 @@
 """The pages of the evaluation and their files: all results, the page that follows the paper, the README."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

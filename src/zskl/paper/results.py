@@ -1,7 +1,5 @@
 """Records of the evaluation, sorted into what its tables and figures ask for; and the methods that these are about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

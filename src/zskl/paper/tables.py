@@ -1,7 +1,5 @@
 """The tables of the evaluation: those of each dataset, and those in the layout of the paper."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The contract of a display: it holds the arrays that it draws, and draws them in any axes."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap
@@ -64,7 +62,7 @@ class Display(ABC):
     """What all displays share. A subclass writes `description`, `_height` and `_draw`."""
 
     ax_: Axes
-    figure_: Figure
+    figure_: "Figure"
 
     def __init_subclass__(cls) -> None:
         """Add to docstrings what all have in common: `ax` and what constructors return, and attributes."""
@@ -75,7 +73,7 @@ class Display(ABC):
         sections.insert(2, "\n".join(entry for name, entry in ATTRIBUTES.items() if name in known))
         cls.__doc__ = "\n\n".join(sections)
 
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw the display.
 
         Parameters
@@ -120,7 +118,7 @@ class RecordDisplay(Display):
     """A display that records hold all of; a subclass writes `_read`."""
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[Record], *, ax: "Axes | None" = None) -> Self:
         """Draw what records of `zskl run` hold, all of one dataset and one method."""
         return cls._read(records).plot(ax)
 
@@ -145,7 +143,7 @@ class LinesDisplay(Display):
 
 @dataclass(frozen=True)
 class Drawing:
-    figure: Figure
+    figure: "Figure"
     title: str
     description: str
 

@@ -1,7 +1,5 @@
 """Accuracy of each unseen class, worst first."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -48,7 +46,7 @@ class ClassAccuracyDisplay(RecordDisplay):
         self.chance = 1 / len(accuracy) if chance is None else chance
 
     @classmethod
-    def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, model: Any, data: Dataset, *, ax: "Axes | None" = None) -> Self:
         """Draw the accuracies of a fitted model on the unseen test rows of a dataset."""
         result = protocols.zsl(model, data)
         if result.alone is not None:

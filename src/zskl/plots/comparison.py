@@ -1,7 +1,5 @@
 """Figures of many methods as dots, a row for each method."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self, TypeAlias
 
@@ -73,7 +71,7 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Sequence[Record], *, figures: Sequence[str] = ("zero-shot",), ax: Axes | None = None
+        cls, records: Sequence[Record], *, figures: Sequence[str] = ("zero-shot",), ax: "Axes | None" = None
     ) -> Self:
         """Draw means over seeds with their 95 % intervals, or deviations over seeds where records keep no answers.
 

@@ -1,7 +1,5 @@
 """What unseen classes are mistaken for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -21,7 +19,7 @@ LETTERS = 22  # of a class in a pair
 SPOKEN = 5  # confusions in the description
 
 
-def read_confusion(record: Record) -> ConfusionDisplay | None:
+def read_confusion(record: Record) -> "ConfusionDisplay | None":
     """Of the zero-shot protocol; None where a record holds no wrong answers."""
     found = record.zsl
     return ConfusionDisplay(*_confusion_matrix(found.mistaken, found.per_class)) if found.mistaken else None
@@ -71,7 +69,7 @@ class ConfusionDisplay(RecordDisplay):
         self.classes, self.answers = classes, classes if answers is None else answers
 
     @classmethod
-    def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, model: Any, data: Dataset, *, ax: "Axes | None" = None) -> Self:
         """Draw what a fitted model answers to the unseen test rows of a dataset, unseen classes as candidates."""
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
         if len(candidates) == 1:

@@ -1,7 +1,5 @@
 """The objective along the iterations of training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -67,7 +65,7 @@ class ConvergenceDisplay(LinesDisplay):
         self.deviations = deviations or [None] * len(names)
 
     @classmethod
-    def from_estimator(cls, model: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, model: Any, *, name: str | None = None, ax: "Axes | None" = None) -> Self:
         """Draw the objective of a fitted kernel classifier along its training.
 
         Parameters
@@ -86,7 +84,7 @@ class ConvergenceDisplay(LinesDisplay):
         names: Sequence[str] | None = None,
         ranks: Sequence[int] | None = None,
         relative: bool = False,
-        ax: Axes | None = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw a line for each record.
 

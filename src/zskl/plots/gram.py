@@ -1,7 +1,5 @@
 """Cosines between the columns of W."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -42,7 +40,7 @@ class GramDisplay(RecordDisplay):
         self.gram, self.names = np.asarray(gram, np.float64), names
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
         """Draw the matrix of a fitted kernel classifier.
 
         Parameters

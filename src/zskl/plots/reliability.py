@@ -1,7 +1,5 @@
 """How far probabilities can be trusted: the accuracy of answers above a threshold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
@@ -69,7 +67,7 @@ class ReliabilityDisplay(LinesDisplay):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, data: Dataset, *, protocol: str = "zsl", name: str | None = None, ax: Axes | None = None
+        cls, model: Any, data: Dataset, *, protocol: str = "zsl", name: str | None = None, ax: "Axes | None" = None
     ) -> Self:
         """Draw the line of a fitted and calibrated model on the test rows of a dataset.
 
@@ -91,7 +89,7 @@ class ReliabilityDisplay(LinesDisplay):
         protocol: str = "zsl",
         names: Sequence[str] | None = None,
         ranks: Sequence[int] | None = None,
-        ax: Axes | None = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw a line for each record.
 

@@ -1,7 +1,5 @@
 """Accuracy of seen classes against that of unseen ones, as the constant subtracted from seen scores grows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -83,7 +81,7 @@ class SeenUnseenCurveDisplay(LinesDisplay):
         self.calibrated_curves = calibrated_curves or [None] * len(names)
 
     @classmethod
-    def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: "Axes | None" = None) -> Self:
         """Draw the curve of a fitted model on the test rows of a dataset."""
         result = protocols.gzsl(model, data)
         assert result.curve is not None
@@ -100,7 +98,7 @@ class SeenUnseenCurveDisplay(LinesDisplay):
         *,
         names: Sequence[str] | None = None,
         ranks: Sequence[int] | None = None,
-        ax: Axes | None = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw the curves that records hold, one for each record."""
         found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")

@@ -1,7 +1,5 @@
 """Validation and test accuracy against one setting."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence
@@ -87,7 +85,7 @@ class SensitivityDisplay(Display):
         self.deviations = {"validation": validation_deviation, "test": test_deviation}
 
     @classmethod
-    def from_records(cls, records: Sequence[SensitivityCurves], *, setting: str, ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[SensitivityCurves], *, setting: str, ax: "Axes | None" = None) -> Self:
         """Draw means over the records of all seeds.
 
         Parameters

@@ -1,7 +1,5 @@
 """Scores on validation classes: over the two settings that matter most, and against scores on test classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Self
@@ -18,7 +16,7 @@ SCORINGS = ("zsl", "gzsl")  # in the order in which a record holds them
 FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
 
-def read_grid(record: Record, scoring: str) -> ValidationGridDisplay | None:
+def read_grid(record: Record, scoring: str) -> "ValidationGridDisplay | None":
     """None where a record holds no grid, this scoring chose nothing, or no numeric setting varies."""
     table, choice = record.tune.table, getattr(record.tune.choices, scoring)
     if table is None or not table.rows or not table.names or choice is None:
@@ -97,7 +95,7 @@ class ValidationGridDisplay(Display):
         self.rows, self.columns, self.settings, self.chosen = rows, columns, settings, chosen
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, scoring: str = "zsl", ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[Record], *, scoring: str = "zsl", ax: "Axes | None" = None) -> Self:
         """Draw the grid of the first record, by the two numeric settings that change the score most.
 
         Parameters
@@ -173,7 +171,7 @@ class ValidationTestDisplay(Display):
         self.names, self.figure = names, figure
 
     @classmethod
-    def from_records(cls, records: Sequence[Record], *, scoring: str = "zsl", ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[Record], *, scoring: str = "zsl", ax: "Axes | None" = None) -> Self:
         """Draw a dot for each record, at its setting that was chosen on validation classes.
 
         Parameters

@@ -1,7 +1,5 @@
 """The report: one HTML page from records, its sections put into the template with its style and script."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

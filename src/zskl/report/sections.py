@@ -1,7 +1,5 @@
 """What the report shows of records: figures, tables and sentences, each with its numbers and the command behind it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -73,7 +71,7 @@ class Cell:
         return max(map(len, self.text.split()), default=0) > 40
 
     @classmethod
-    def of_number(cls, value: float | None, form: str = ".1f") -> Cell:
+    def of_number(cls, value: float | None, form: str = ".1f") -> "Cell":
         return cls("") if value is None else cls(f"{value:{form}}", value)
 
 
@@ -116,7 +114,7 @@ class Section:
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     words: Sequence[str] = ()
-    folds: Sequence[Section] = ()
+    folds: "Sequence[Section]" = ()
     commands: Sequence[str] = ()
     shown: bool = True
 

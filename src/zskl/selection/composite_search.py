@@ -8,8 +8,6 @@ the best harmonic mean go on. Their scores of validation rows are computed once,
 temperatures is judged from these. The committee as it is, its default setting, is compared with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -96,7 +94,7 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
     return replace(_merge_searches(cases, found, last, default), keeps_default=options.with_default)
 
 
-def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Case]:
+def _transformer_settings(grid: Grid, pipeline: "Pipeline") -> list[Case]:
     """The settings of the transformers in a grid, each once."""
     if not isinstance(grid, Iterable):
         raise ValueError(f"grid is {grid!r}: expected a mapping from step__parameter to values, or a list of mappings")
@@ -126,12 +124,12 @@ def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Case]:
     return list(found.values())
 
 
-def _example_step(pipeline: Pipeline) -> str:
+def _example_step(pipeline: "Pipeline") -> str:
     last = pipeline.steps[-1][0]
     return next(str(one) for one in pipeline.get_params() if one.startswith(f"{last}__"))
 
 
-def _spell_pipeline(pipeline: Pipeline) -> str:
+def _spell_pipeline(pipeline: "Pipeline") -> str:
     """The settings of all steps as text; of the steps themselves, which repeat them as written, the kind."""
     settings = pipeline.get_params()
     steps = {name for name in settings if any(other.startswith(f"{name}__") for other in settings)}
@@ -139,7 +137,7 @@ def _spell_pipeline(pipeline: Pipeline) -> str:
     return spell_params({name: value for name, value in (settings | kinds).items() if name != "steps"})
 
 
-def _default_transformers(cases: Sequence[Case], pipeline: Pipeline) -> Case:
+def _default_transformers(cases: Sequence[Case], pipeline: "Pipeline") -> Case:
     """The pipeline as it is, under the names of the grid."""
     known, last = pipeline.get_params(), last_step(pipeline).get_params()
     names = [name for _, grids in cases for part in grids for name in part]

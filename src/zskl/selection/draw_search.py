@@ -8,8 +8,6 @@ setting, and it must lead by more than what may be luck: z standard errors over 
 docs/selection.md says why.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import time

@@ -7,8 +7,6 @@ cannot be chosen any more. Beyond the edge of a grid only runs that the present 
 on.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import math
@@ -77,13 +75,13 @@ class SearchPlan:
 
     shared: FoldData
     settings: tuple[dict[str, Any], ...]
-    tasks: tuple[FoldTask, ...]
-    reach: GridRange
+    tasks: "tuple[FoldTask, ...]"
+    reach: "GridRange"
     default: int | None = None  # the place of the estimator's own setting
     keeps_default: bool = False
     halving: bool = False
 
-    def extend(self, settings: Sequence[dict[str, Any]]) -> SearchPlan:
+    def extend(self, settings: Sequence[dict[str, Any]]) -> "SearchPlan":
         """The runs of settings beyond the grid."""
         return replace(self, settings=tuple(settings), tasks=_make_tasks(self.shared, settings), default=None)
 
@@ -152,7 +150,7 @@ def _make_tasks(
     settings: Sequence[dict[str, Any]],
     folds: Sequence[int] | None = None,
     some: Sequence[int] | None = None,
-) -> tuple[FoldTask, ...]:
+) -> "tuple[FoldTask, ...]":
     """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
     kept = range(len(settings)) if some is None else some
     groups = group_settings([settings[place] for place in kept], shared.estimator._free_settings(shared.X))
@@ -208,7 +206,7 @@ def search_grid(planned: SearchPlan, engine: Engine | None = None, report: Repor
     return replace(found, default=planned.default, keeps_default=planned.keeps_default)
 
 
-def extend_search(found: Search, reach: GridRange, attempt: Callable[[Sequence[dict[str, Any]]], Search]) -> Search:
+def extend_search(found: Search, reach: "GridRange", attempt: Callable[[Sequence[dict[str, Any]]], Search]) -> Search:
     """The search, extended by what `attempt` says about settings beyond the grid, until no choice asks for more."""
     while beyond := reach.next_settings(found.settings, chosen_places(found)):
         found = found.joined(attempt(beyond))

@@ -1,7 +1,5 @@
 """What a search found: the figures of every setting on every fold, and the rules by which one setting is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -344,7 +342,7 @@ class Search:
         found = difference_from_default(scores[others[0]], scores[self.default]) if others else None
         return AgainstDefault(kept) if found is None else AgainstDefault(kept, *found)
 
-    def joined(self, more: Search) -> Search:
+    def joined(self, more: "Search") -> "Search":
         """Both searches of the same folds as one; what comes after is beyond the grid.
 
         Parameters

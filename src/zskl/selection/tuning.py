@@ -1,7 +1,5 @@
 """search, tune and refit: settings are tried on folds of the training rows, and the best is fitted on all of them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -57,7 +55,7 @@ BEST = 10  # settings that are shown
 
 
 def search(
-    estimator: ZeroShotClassifier | Pipeline,
+    estimator: "ZeroShotClassifier | Pipeline",
     X: Any,
     y: Any,
     signatures: Any,
@@ -227,7 +225,7 @@ class Tuned:
 
 
 def tune(
-    estimator: ZeroShotClassifier | Pipeline,
+    estimator: "ZeroShotClassifier | Pipeline",
     X: Any,
     y: Any,
     signatures: Any,
@@ -347,7 +345,7 @@ def tune(
 
 
 def refit(
-    estimator: ZeroShotClassifier | Pipeline,
+    estimator: "ZeroShotClassifier | Pipeline",
     found: Search,
     scoring: str,
     X: Any,

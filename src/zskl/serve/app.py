@@ -1,7 +1,5 @@
 """The application: all routes, and what stands before them (who may ask, from where, how much at once)."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import ipaddress

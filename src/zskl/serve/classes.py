@@ -4,8 +4,6 @@ A change is first written to the database and flushed to the disk, then a new sn
 is there whole or not at all, even after a crash.
 """
 
-from __future__ import annotations
-
 import copy
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence

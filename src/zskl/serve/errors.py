@@ -1,7 +1,5 @@
 """Refusals: what the service answers when it cannot do what a request asks, a status and a sentence."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Collection, Mapping
 

@@ -1,7 +1,5 @@
 """The loaded data: rows and their pictures, rows and classes that fit a description, figures on test rows, a map."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

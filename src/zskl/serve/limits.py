@@ -1,7 +1,5 @@
 """How much one request may ask for, and how many large requests run at once. Small requests never wait."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

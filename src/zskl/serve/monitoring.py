@@ -1,7 +1,5 @@
 """What operators see of a service: metrics for Prometheus, a line for each request, and logs as text or JSON."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import logging
@@ -107,7 +105,7 @@ class Metrics:
         if STATM.exists():
             self._memory.set(int(STATM.read_text("ascii").split()[1]) * PAGE)
 
-    def text(self, snapshot: ClassSnapshot) -> bytes:
+    def text(self, snapshot: "ClassSnapshot") -> bytes:
         """All that was counted, by all processes, and what there is now."""
         self._note_memory()
         kinds = list(snapshot.kinds.values())

@@ -1,7 +1,5 @@
 """POST /predict: rows of features, or of the loaded data → the best classes of each."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass

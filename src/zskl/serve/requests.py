@@ -1,7 +1,5 @@
 """What a request carries: options, and bodies → rows of features. Sizes are checked before memory is used."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

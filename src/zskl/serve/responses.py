@@ -1,7 +1,5 @@
 """Answers as JSON, whether a request succeeds or fails, and what the OpenAPI description says about them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Paths → calls of the service, by resource."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache

@@ -4,8 +4,6 @@ Bodies are pydantic models, which check what a client sends. Answers are `TypedD
 mypy checks. They cost nothing at run time, and may have a field called "class".
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue

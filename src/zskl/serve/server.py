@@ -1,7 +1,5 @@
 """From a model file to a running server: its address and socket, its worker processes, and how it starts and stops."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """What a running service can be asked, without HTTP: about its model, its classes and the loaded data."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

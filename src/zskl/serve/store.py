@@ -5,8 +5,6 @@ acknowledged, and recorded with the lines that undo it. The same lines are what 
 classes, which is taken over, and what is exported.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import logging
@@ -91,7 +89,7 @@ class TeachingState:
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.examples_of(name)) or any(name in one.classes for one in adapted)
 
-    def of_classes(self, added: Mapping[str, StoredClass], own: Collection[str] | None = None) -> TeachingState:
+    def of_classes(self, added: "Mapping[str, StoredClass]", own: Collection[str] | None = None) -> "TeachingState":
         """Without what an adaptation says of classes that were deleted since, or deleted and added again. `own` are the
         classes of the model."""
         found = self.adaptation
@@ -279,7 +277,7 @@ class ClassStore:
         weakref.finalize(self, found.close)
         return found
 
-    def __enter__(self) -> ClassStore:
+    def __enter__(self) -> "ClassStore":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """The attributes of a model as people say them: names, groups and ranges, and descriptions in words → vectors."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set

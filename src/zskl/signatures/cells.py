@@ -4,8 +4,6 @@ A `Preparation` says how columns with holes and words become numbers. It is lear
 new classes, become numbers in the same way.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -223,7 +221,7 @@ class Preparation:
         """Whether there are words beside numbers."""
         return self.has_words and any(one.categories is None and one.unit != YES_UNIT for one in self.columns)
 
-    def leave_out(self, names: Collection[str]) -> Preparation:
+    def leave_out(self, names: Collection[str]) -> "Preparation":
         return Preparation(tuple(replace(one, categories=()) if one.name in names else one for one in self.columns))
 
     @property
@@ -239,7 +237,7 @@ class Preparation:
         return json.dumps([asdict(column) for column in self.columns], ensure_ascii=False)
 
     @classmethod
-    def from_text(cls, text: str) -> Preparation:
+    def from_text(cls, text: str) -> "Preparation":
         try:
             columns = tuple(
                 Column(

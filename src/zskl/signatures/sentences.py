@@ -5,8 +5,6 @@ the templates, the texts of each class, and the checksum of the table, so that i
 another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -108,7 +106,7 @@ def sentence_vectors(
 
 
 def encode_class_texts(
-    texts: Texts, encoder: str | Encoder, device: str | None = None, cache: bool = True
+    texts: "Texts", encoder: str | Encoder, device: str | None = None, cache: bool = True
 ) -> pd.DataFrame:
     flat = [text for row in texts.rows for text in row]
     if isinstance(encoder, str):
@@ -206,7 +204,7 @@ def list_descriptions(given: Descriptions) -> tuple[list[Any], list[str] | None]
     return _check_class_names([label for label, _ in pairs], "class names"), [str(text) for _, text in pairs]
 
 
-def _text_column(frame: pd.DataFrame) -> pd.Series[Any]:
+def _text_column(frame: pd.DataFrame) -> "pd.Series[Any]":
     """class → text of a data frame: its index, or the column "class", and the one column of texts."""
     if CLASS_COLUMN in frame.columns:
         frame = frame.set_index(CLASS_COLUMN)

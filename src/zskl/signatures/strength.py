@@ -4,8 +4,6 @@ A Gaussian process predicts the direction of each class from the descriptions of
 is done with the rows of the table permuted. If these predict as well, the table tells nothing of what the rows show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ as e and an accent (form NFD). Files and datasets keep names in form NFC. An est
 it was fitted with, because scikit-learn compares what it predicts with them, and finds other spellings of these names.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import warnings
@@ -80,7 +78,7 @@ class SignatureTable:
         """The classes, each once, in the order of their first rows."""
         return unique_in_order(self.labels)
 
-    def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> SignatureTable:
+    def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> "SignatureTable":
         rows = rows_by_label(self.labels)
         order = [row for label in map(to_plain, classes) for row in rows[label]]
         return replace(self, labels=self.labels[order], matrix=self.matrix[order])
@@ -90,7 +88,7 @@ class SignatureTable:
         """(classes,) how many rows each class has."""
         return np.array([len(group) for group in rows_by_label(self.labels).values()])
 
-    def to_dense(self) -> SignatureTable:
+    def to_dense(self) -> "SignatureTable":
         return replace(self, matrix=to_dense(self.matrix)) if is_sparse_rows(self.matrix) else self
 
     def padded_rows(self) -> NDArray[np.int64]:
@@ -268,7 +266,7 @@ def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
 
 
 def _read_table_from_mapping(
-    mapping: Mapping[Any, Any] | pd.Series[Any], preparation: Preparation | None = None, learn: bool = True
+    mapping: "Mapping[Any, Any] | pd.Series[Any]", preparation: Preparation | None = None, learn: bool = True
 ) -> SignatureTable:
     if not len(mapping):
         raise ValueError("signatures is an empty mapping: expected class → vector")

@@ -1,7 +1,5 @@
 """Signatures from words: class names → the mean of the vectors of their words; files of names and descriptions."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os
@@ -97,7 +95,7 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     return vector_table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
 
 
-def read_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> list[str] | pd.Series[Any]:
+def read_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> "list[str] | pd.Series[Any]":
     r"""Read class names, and descriptions if there are any, from a file.
 
     Parameters

@@ -6,8 +6,6 @@ or [Xᵀ, W] [U; N]. What lies between the products is a few passes over (n, C),
 index, not by masks. Where numba is installed and W is large enough to be worth it, loops are compiled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -17,8 +17,6 @@ and of a step whose second moment is that of single rows, the one kernel
 """
 
 # mypy: ignore-errors
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 

@@ -4,8 +4,6 @@ Shapes: W (d, p) or a stack (K, d, p); X (n, d); Y (C, p), one signature per tra
 Settings are numbers, or arrays of shape (K, 1, 1) in a stack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

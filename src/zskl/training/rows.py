@@ -4,8 +4,6 @@ A copy is made where it is small, because it is a little quicker, unless a metho
 file, which are slow to pick one by one, unless they are streamed; and for a GPU, which holds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property

@@ -6,8 +6,6 @@ Epoch e visits the rows in an order drawn from (seed, e) alone and the schedule 
 So a prefix of a run is a shorter run, and a run continued from its `State` is the longer run, bit for bit.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -203,7 +201,7 @@ def _capture_step(
     return Replay(plain, tape, W, V)
 
 
-def _finish_run(monitor: _DivergenceMonitor, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
+def _finish_run(monitor: "_DivergenceMonitor", W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
     objective, diverged = monitor.finish(W)
     diverged = np.where(diverged >= 0, diverged + state.steps, -1)
     return Solution(State(W, V, state.steps + done, epochs), objective, diverged)

@@ -8,8 +8,6 @@ Features in Parquet may be one column of vectors. Text may be compressed (.csv.g
 standard input. A `TextFile` in place of a path says that its text is not UTF-8, or has decimal commas.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

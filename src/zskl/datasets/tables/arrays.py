@@ -3,8 +3,6 @@
 MATLAB files of both kinds, v5 and v7.3 (HDF5), are read in the same way: MATLAB's orientation, text as strings.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Class descriptions from a file: one row, or several, per class under named columns, or arrays with names."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

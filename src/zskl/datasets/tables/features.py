@@ -1,7 +1,5 @@
 """What every kind of features file becomes: rows in blocks, so that no file has to fit into memory twice."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +31,7 @@ class Block:
     labels: list[str] | None = None
     texts: list[str] | None = None
 
-    def cut(self, rows: slice) -> Block:
+    def cut(self, rows: slice) -> "Block":
         lists = (None if one is None else one[rows] for one in (self.ids, self.labels, self.texts))
         return Block(self.X[rows], *lists)
 

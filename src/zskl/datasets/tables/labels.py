@@ -1,7 +1,5 @@
 """The class of each row, as text: a column of the features file, or a file of its own."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from array import array
@@ -57,12 +55,12 @@ class Labels:
         """(n,) the position of each row's label in `names`."""
         return np.array(self._codes, dtype=np.int32)
 
-    def plain(self) -> Labels:
+    def plain(self) -> "Labels":
         """The same labels with whole numbers as integers: "1.0" and "1" become one."""
         names = [plain_label(name) for name in self.names]
         return Labels(names[code] for code in self._codes)
 
-    def select(self, rows: Sequence[int]) -> Labels:
+    def select(self, rows: Sequence[int]) -> "Labels":
         names = self.names
         return Labels(names[self._codes[row]] for row in rows)
 

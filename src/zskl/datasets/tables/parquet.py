@@ -7,8 +7,6 @@ to its place at once, and blocks of whole rows are cut from the slab. That is al
 Features may also be one column of vectors, as embedding pipelines write them: a list of d numbers in each row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate

@@ -3,8 +3,6 @@
 All of it is learned from training rows and kept, as a `Preparation`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

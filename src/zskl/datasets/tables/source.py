@@ -1,7 +1,5 @@
 """Where a table is read from: a file, a compressed file, standard input, or the first sheet of an Excel workbook."""
 
-from __future__ import annotations
-
 import atexit
 import csv
 import gzip

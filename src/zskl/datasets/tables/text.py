@@ -3,8 +3,6 @@
 If something is wrong, a further, slow reading finds the line to blame. Rows with words and holes are read so at once.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
