@@ -88,10 +88,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replace_folder(path: str | os.PathLike[str], new: bool = False) -> Iterator[Path]:
-    """A temporary folder that becomes `path` when the block ends without an error; otherwise it is removed.
-
-    If it must be `new`, a folder that somebody else has put there by then is left alone, and a FileExistsError raised.
-    """
+    """A temporary folder that becomes `path` if the block ends without an error. If it must be `new`, and somebody else
+    has put a folder there by then, that one is left alone, and a FileExistsError raised."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _hidden_name(path, PART)
@@ -181,10 +179,8 @@ def _read_umask() -> int:
 
 
 def lock_file(handle: int) -> bool:
-    """Lock an open file until it is closed or the process ends, in any way. False if somebody else has the lock.
-
-    Some network file systems have no locks. There the answer is always yes.
-    """
+    """Lock an open file until it is closed or the process ends. False if somebody else has the lock; always True on
+    network file systems without locks."""
     try:
         if sys.platform == "win32":
             _lock_on_windows(handle)
@@ -221,11 +217,8 @@ def _lock_on_windows(handle: int) -> None:
 
 
 def cache_folder() -> Path:
-    """$ZSKL_CACHE, else the folder for caches that the system gives to zskl. It need not exist.
-
-    On Linux that is $XDG_CACHE_HOME/zskl or ~/.cache/zskl. Version 0.1 used these on every system, so on macOS and
-    Windows a cache that is already there is used on.
-    """
+    """$ZSKL_CACHE, else the system's folder for caches, or where version 0.1 has left one on macOS and Windows. It need
+    not exist."""
     given = os.environ.get("ZSKL_CACHE")
     if given:
         return Path(given).expanduser()

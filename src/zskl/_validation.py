@@ -64,10 +64,8 @@ def suggest(value: Any, options: Collection[str]) -> str:
 
 
 def find_near_name(name: Any, known: Iterable[Any]) -> Any:
-    """The first of the `known` names that `name` may be a slip of, by case, spaces or one letter; None if none is.
-
-    A difference in a number is none: "type 1" and "type 2" are two names.
-    """
+    """The first of the `known` names that `name` may be a slip of, by case, spaces or one letter, but not in a number
+    ("type 1" and "type 2" are two names); None if none is."""
     if not isinstance(name, str):
         return None
     simple = _simplify_name(name)

@@ -322,10 +322,8 @@ class Decisions:
 
 
 class Decider:
-    """Thresholds at work on scores of candidates, from which the model's constant is already subtracted.
-
-    `seen` (c,) says which of the candidates `labels` were trained on. See `ZeroShotClassifier.predict` for the rest.
-    """
+    """Thresholds at work on scores of candidates, from which the model's constant is already subtracted. `seen` (c,)
+    says which of the candidates `labels` were trained on. See `ZeroShotClassifier.predict` for the rest."""
 
     def __init__(
         self,

@@ -105,10 +105,8 @@ class EngineError(RuntimeError):
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Whether the user can mend it: input or settings that are refused, training that diverged, files, memory, workers.
-
-    Whatever else is raised, such as a TypeError or a KeyError, is a mistake of ours.
-    """
+    """Whether the user can mend it: refused input or settings, diverged training, files, memory, workers. Whatever else
+    is raised, such as a TypeError or a KeyError, is a mistake of ours."""
     known = ValueError | ArithmeticError | OSError | MemoryError | EngineError
     return isinstance(error, known) or type(error).__name__ == "OutOfMemoryError"  # PyTorch's, of a GPU
 
@@ -473,10 +471,8 @@ def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engi
 
 
 class SubmittedTasks:
-    """Tells which tasks have started, as far as one can know: the first `slots` now, and another when one is done.
-
-    A cluster takes tasks in order, or nearly so: one that is done has started, whatever its place.
-    """
+    """Tells which tasks have started, as far as one can know: the first `slots` now, and another when one is done,
+    since a cluster takes tasks in order, or nearly so. One that is done has started, whatever its place."""
 
     def __init__(self, tasks: Iterable[int], slots: int, started: Started) -> None:
         self._waiting = dict.fromkeys(tasks)
@@ -615,10 +611,8 @@ def capture_logs(listener: logging.Handler) -> Iterator[None]:
 
 
 def call_and_capture(function: Any, shared: Any, task: Any) -> tuple[Any, Sequence[Remark]]:
-    """Call it on a worker: what it returns, and each thing it remarked once.
-
-    Python cannot keep the warnings of threads apart, so those of a cluster's threads stay there.
-    """
+    """Call it on a worker: what it returns, and each thing it remarked once. Python cannot keep the warnings of threads
+    apart, so those of a cluster's threads stay there."""
     listener = Listener()
     alone = threading.current_thread() is threading.main_thread()
     with capture_logs(listener), warnings.catch_warnings(record=True) if alone else nullcontext() as warned:

@@ -420,11 +420,9 @@ class Pairs(NamedTuple):
 def kernel_score(
     kernel: Kernel, products: Array, in_signatures: Pairs | None, in_features: Pairs | None = None
 ) -> Array:
-    """The score (Eq. 12) (..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) in feature space.
-
-    D1 = ‖Wᵀx − y‖², D2 = ‖x − Wy‖². A kernel that is not radial needs no lengths: `in_signatures` is None. The fast
-    steps of training write this formula again for speed; tests hold them to it.
-    """
+    """The score (Eq. 12) (..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) in feature space,
+    with D1 = ‖Wᵀx − y‖², D2 = ‖x − Wy‖². Only a radial kernel needs lengths, else `in_signatures` is None. The fast
+    steps of training write this formula again; tests hold them to it."""
     if in_signatures is None:
         return kernel.value(products)
     score = kernel.value(squared_distances(*in_signatures))

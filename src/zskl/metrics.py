@@ -237,10 +237,8 @@ def _check_confidences(confidence: ArrayLike, correct: ArrayLike) -> tuple[Float
 def row_gaps(
     scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
-
-    Its own side is right where its class has the best score among the seen, or among the unseen, classes.
-    """
+    """Of each row (..., n): best seen minus best unseen score, the larger size of both, and whether its class has the
+    best score on its own side, among the seen or among the unseen classes."""
     gap, largest, right, _ = gaps_from_best(to_numpy(best_scores(scores, Sides(own, is_seen, scores))))
     return gap, largest, right
 

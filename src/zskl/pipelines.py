@@ -276,10 +276,8 @@ def restore_pipeline(
 
 
 class _StepWriter:
-    """Transformers as JSON; numbers go to `arrays`, under names that say where they belong.
-
-    JSON has fewer types than Python. What it has stands for itself. All else is a mapping with one key, its type.
-    """
+    """Transformers as JSON; numbers go to `arrays`, under names that say where they belong. What JSON has stands for
+    itself, all else is a mapping with one key, its type."""
 
     def __init__(self, arrays: dict[str, NumPyArray]) -> None:
         self._arrays = arrays

@@ -166,11 +166,9 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """What a protocol found for each row it scored: the place of the row in the dataset, and the class answered.
-
-    Of gzsl also `gaps`, the best score of a seen class minus the best of an unseen one before calibration, and `right`,
-    whether the row's class is the best among the seen, or among the unseen, classes.
-    """
+    """What a protocol found for each row it scored: the place of the row in the dataset, and the class answered. Of
+    gzsl also `gaps`, the best score of a seen class minus the best of an unseen one before calibration, and `right`,
+    whether the row's class is the best on its own side."""
 
     rows: NDArray[np.int64]
     answers: NDArray[Any]

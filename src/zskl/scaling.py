@@ -139,10 +139,8 @@ def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: 
 def fit_scaling_in_blocks(
     chosen: Scaling, blocks: Callable[[], Iterator[Array]], weights: NumPyArray | None = None
 ) -> Scaling:
-    """What `choose_scaling` gave, fitted: one pass over blocks of rows for the mean, one for the deviation.
-
-    Sums are in float64.
-    """
+    """What `choose_scaling` gave, fitted: one pass over blocks of rows for the mean, one for the deviation, in
+    float64."""
     before, fitted = _split_steps(chosen)
     if not fitted:
         return chosen
@@ -247,10 +245,8 @@ def _take_some(rows: Array) -> NumPyArray:
 
 
 def _by_columns(function: Callable[..., NumPyArray], rows: NumPyArray, *values: NumPyArray) -> NumPyArray:
-    """(d,) a function of rows (n, d) in float64, and of values (d,), some columns at a time, which saves memory.
-
-    A column that is constant up to rounding is 0.
-    """
+    """(d,) a function of rows (n, d) in float64, and of values (d,), some columns at a time, which saves memory. A
+    column that is constant up to rounding is 0."""
     found = np.zeros(rows.shape[1])
     for start in range(0, rows.shape[1] if len(rows) else 0, COLUMNS):
         part = slice(start, start + COLUMNS)

@@ -65,10 +65,8 @@ def row_spectrum(
     center: NumPyArray | None = None,
     on_block: Callable[[slice, Array], object] = lambda rows, block: None,
 ) -> tuple[NumPyArray, NumPyArray]:
-    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
-
-    `weights` (n,) are D of XᵀDX, `center` (d,) is subtracted, and `on_block` makes other sums from the same pass.
-    """
+    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d). `weights` (n,) are D of
+    XᵀDX, `center` (d,) is subtracted, and `on_block` makes other sums from the same pass."""
     n, d = X.shape
     if n < d:
         for part, block in row_blocks(X):
@@ -113,10 +111,8 @@ def minimise_ridge(
     start: NumPyArray | None = None,
     tolerance: float | None = None,
 ) -> tuple[NumPyArray, NumPyArray]:
-    """(W (d, k), b (k,)) float32, from `start` or 0; `curvature` is about that of the loss in one output.
-
-    `tolerance` is that of the gradient, by default `TOLERANCE`.
-    """
+    """(W (d, k), b (k,)) float32, from `start` or 0, to this `tolerance` of the gradient; `curvature` is about that of
+    the loss in one output."""
     X = rows.rotated
     r = X.shape[1]
     scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)

@@ -11,10 +11,8 @@ from zskl.estimators.base import add_standardized
 
 
 def weighted_ranking(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
-    """(1/n) Σ_i (β_r / r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
-
-    r is the number of violating classes, the rank of the own class up to the margin; β_r = Σ_{k≤r} 1/k.
-    """
+    """(1/n) Σ_i (β_r / r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C). r is
+    the number of violating classes, the rank of the own class up to the margin; β_r = Σ_{k≤r} 1/k."""
     xp = namespace(S)
     H = margin_violations(S, own, margin)
     G = xp.astype(H > 0, S.dtype)

@@ -22,10 +22,8 @@ LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output
 
 
 class Adam:
-    """The moments of the gradients of one array of weights: steps in units of a gradient's own size, entry by entry.
-
-    M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
-    """
+    """Steps in units of a gradient's own size, entry by entry; M and V are moments of the gradients of one array of
+    weights: M ← β₁M + (1 − β₁) G,   V ← β₂V + (1 − β₂) G²,   W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)"""
 
     def __init__(self, W: Array, weight_decay: float) -> None:
         self.weight_decay, self.steps = weight_decay, 0

@@ -17,11 +17,9 @@ THRESHOLDS = ("mean", "median", "matrix-mean")
 
 
 def attribute_thresholds(Y: NumPyArray, rule: str) -> NumPyArray:
-    """(p,) above which an attribute is present, for the seen classes Y (C, p).
-
-    It lies in the middle between two values, so that rounding cannot move a class across it. That of a constant
-    attribute is its value, unless the rule is of the whole of Y: then all classes may have an attribute.
-    """
+    """(p,) above which an attribute is present, for the seen classes Y (C, p): in the middle between two values, so
+    that rounding cannot move a class across it. That of a constant attribute is its value, unless the rule is of the
+    whole of Y: then all classes may have an attribute."""
     Y = Y.astype(np.float64)
     if rule == "matrix-mean":
         about = np.full(Y.shape[1], Y.mean())
@@ -40,10 +38,8 @@ def binarise(Y: Array, threshold: NumPyArray) -> Array:
 
 
 def score_by_attributes(log_present: Array, log_absent: Array, A: Array, prior: NumPyArray) -> Array:
-    """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
-
-    An attribute that all or none of the seen classes have says nothing about unseen classes and is left out.
-    """
+    """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c). An attribute that
+    all or none of the seen classes have says nothing about unseen classes and is left out."""
     varies = (prior > 0) & (prior < 1)
     safe = np.where(varies, prior, 0.5)
     use = convert_like(varies, log_present)

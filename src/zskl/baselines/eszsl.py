@@ -27,10 +27,8 @@ VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
 def fit_sparse_ridge(
     X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
 ) -> Floats:
-    """Ridge regression of classes L (n, C) on X (n, d): A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L (d, C).
-
-    Conjugate gradients solve the system of the smaller side, d or n, so no matrix n × n or d × d is made.
-    """
+    """Ridge regression of classes L (n, C) on X (n, d): A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L (d, C), by conjugate
+    gradients on the smaller side, d or n, so no matrix n × n or d × d is made."""
     root = np.ones(len(X)) if weights is None else np.sqrt(weights)
     X = X.astype(np.float64).scale_rows(root)
     n, d = X.shape

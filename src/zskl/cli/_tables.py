@@ -65,10 +65,8 @@ def _show_blocks(table: Table) -> None:
 
 
 def draw_comparison(table: "Comparison", below: bool = False) -> Table:
-    """Figures of methods as a table; with `below`, intervals in whole per cent stand below their figures.
-
-    The column of seeds is then left out if no row has more than one.
-    """
+    """Figures of methods as a table; with `below`, intervals in whole per cent stand below their figures. The column of
+    seeds is left out if no row has more than one."""
     from zskl.experiments import compare
 
     counted = not below or any((row.seeds or 0) > 1 for row in table.rows)

@@ -143,10 +143,8 @@ def fail(sentence: str, code: int) -> NoReturn:
 
 
 def replace_unencodable() -> None:
-    """Write "x" for ×, and "?" for a letter that the terminal's encoding lacks, in place of an error.
-
-    Where standard output is closed, as by `>&-`, nothing is written.
-    """
+    """Write "x" for ×, and "?" for a letter that the terminal's encoding lacks, in place of an error; nothing where
+    standard output is closed, as by `>&-`."""
     codecs.register_error("zskl", _replace)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -228,10 +226,8 @@ STOPS = (KeyboardInterrupt, Ended)  # what a command catches that can be continu
 
 
 def raise_on_end_signals() -> None:
-    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
-
-    A signal that is ignored, as after `nohup`, or that a caller handles, is left alone.
-    """
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once. A signal that
+    is ignored, as after `nohup`, or that a caller handles, is left alone."""
     for number in SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _raise_end_signal)

@@ -144,10 +144,8 @@ def _fit(
     calibrate: bool,
     required: bool,
 ) -> tuple[ZeroShotClassifier, Tuned | None]:
-    """The model fitted on the trainval rows, and the search if there is a `scoring`; settings that were given stay.
-
-    Unless tuning is `required`, default settings serve where the rows are too few for it.
-    """
+    """The fitted model, and the search if there is a `scoring`; settings that were given stay. Unless tuning is
+    `required`, default settings serve where the rows are too few for it."""
     from zskl import methods, selection
     from zskl.engines import Engine
     from zskl.selection.class_folds import TooFewRows

@@ -326,10 +326,8 @@ class Dataset:
 
     @cached_property
     def features_digest(self) -> str:
-        """SHA-256 in hex of the shape of X and of up to 64 rows spread over it.
-
-        It tells new features from old ones without reading all of a mapped file.
-        """
+        """SHA-256 in hex of the shape of X and of up to 64 rows spread over it: it need not read all of a mapped
+        file."""
         rows = np.unique(np.linspace(0, len(self.X) - 1, 64).astype(np.int64))
         digest = hashlib.sha256(json.dumps(list(self.X.shape)).encode())
         digest.update(np.ascontiguousarray(self.X[rows], dtype="<f4").tobytes())

@@ -343,10 +343,8 @@ def _float_blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """X (n, d) float32 and finite; labels (n,) class numbers from 0; the folder of each image, where given.
-
-    `blocks` says how many columns each file has, of features that come from several.
-    """
+    """X (n, d) float32 and finite; labels (n,) class numbers from 0; the folder of each image, where given. `blocks`
+    says how many columns each file has, of features that come from several."""
 
     source: Path
     X: NDArray[np.float32]

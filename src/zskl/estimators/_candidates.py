@@ -209,10 +209,8 @@ def softmax(logits: Array) -> Array:
 
 
 def to_probabilities(scores: Array, temperatures: NumPyArray) -> Array:
-    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores.
-
-    T of a row is that of its answer, of `temperatures` (c,).
-    """
+    """softmax(scores / T) of (n, c), largest in each row where the score is, the first of equal scores. T of a row is
+    that of its answer, of `temperatures` (c,)."""
     xp = namespace(scores)
     best = xp.argmax(scores, axis=1)
     found = softmax(scores / convert_like(temperatures, scores)[best][:, None])
@@ -237,10 +235,8 @@ def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array:
 
 class CandidateScorer:
     """Candidate classes before a fitted model, which scores any number of rows for them, in blocks of `BLOCK_BYTES`.
-
     What depends on these two alone is worked out with the first rows; all must share library, device and precision.
-    The `constant` is what calibration subtracts from scores of the candidates in the mask `seen` (c,).
-    """
+    Calibration subtracts the `constant` from scores of the candidates in the mask `seen` (c,)."""
 
     def __init__(
         self, model: ZeroShotClassifier, given: Any = None, candidates: Any = None, calibrated: bool = False
@@ -339,9 +335,7 @@ def nearest_classes(
     scaling: Scaling, table: SignatureTable, places: NumPyArray, top: int
 ) -> tuple[NumPyArray, NumPyArray]:
     """(k, top) places of the classes nearest to those at `places` (k,) of a table, and the cosines; best pairs count.
-
-    Classes are taken in blocks, so that many do not need all their cosines at once.
-    """
+    Classes are taken in blocks, so that many do not need all their cosines at once."""
     rows = table.padded_rows()  # (c, m)
     c, m = rows.shape
     top = min(top, c - 1)

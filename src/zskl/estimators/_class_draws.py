@@ -66,10 +66,8 @@ class _Basis:
 
 
 class ClassDraws:
-    """Validation rows of all training classes of a model, and draws of classes that are held out.
-
-    The model has sums of other rows and a `FitCache`. `scaled` (n, d) are the validation rows, of classes `codes` (n,).
-    """
+    """Validation rows `scaled` (n, d) of all training classes of a model, `codes` (n,), and draws of classes that are
+    held out. The model has sums of other rows and a `FitCache`."""
 
     def __init__(self, model: ClassMeansClassifier, scaled: Any, codes: Codes, held: Sequence[Codes]) -> None:
         self.model, self.codes, self.held = model, codes, list(held)
@@ -87,10 +85,8 @@ class ClassDraws:
         self._mine = [np.flatnonzero(np.isin(codes, one)) for one in self.held]
 
     def apart(self, held: Codes, X: Any, codes: Codes) -> ClassDraws:
-        """One draw with a space of its own: `held` classes, whose training rows are X (n, d), had no part in it.
-
-        Their rows are validation rows too.
-        """
+        """One draw with a space of its own: `held` classes, whose training rows are X (n, d), had no part in it. Their
+        rows are validation rows too."""
         cache: FitCache = self.model._fit_cache
         sums = cache.sums
         theirs = self.model._sum_rows(X, codes, sums.classes, False, None)
@@ -183,10 +179,8 @@ class ClassDraws:
     # What is asked of it
 
     def held_out_accuracies(self, models: Sequence[ClassMeansClassifier]) -> tuple[Floats, Floats]:
-        """For each model the accuracy of each class (K, C) among those held out with it, and of each draw (K, F).
-
-        A class without validation rows has no accuracy: NaN.
-        """
+        """For each model the accuracy of each class (K, C) among those held out with it, and of each draw (K, F); NaN
+        for a class without validation rows."""
         by_class, by_draw = np.zeros((len(models), self.C)), np.zeros((len(models), len(self.held)))
         tries = np.zeros(self.C)
         for mine in self._mine:
@@ -251,11 +245,9 @@ class ClassDraws:
 def choose_in_shared_space(
     model: ClassMeansClassifier, cache: FitCache, priors: Sequence[str], weights: Sequence[float]
 ) -> tuple[str, float]:
-    """The prior and the description weight for a shared space, from rows that the model keeps anyway.
-
-    "cosine" stays unless another prior is better on held-out classes by more than the standard error over classes.
-    Of the description weights the one with the best harmonic mean of seen and held-out classes wins.
-    """
+    """The prior and the description weight for a shared space, from rows that the model keeps anyway. "cosine" stays
+    unless another prior is better on held-out classes by more than the standard error over classes. Of the description
+    weights the one with the best harmonic mean of seen and held-out classes wins."""
     places = cache.sums.validation_places()
     part = copy.copy(model)
     part._sums = cache.sums.without(places)

@@ -161,10 +161,8 @@ BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is s
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over rows of C classes in d features, in float64: all that class means are learned from.
-
-    Add two of them: the result is that of all rows together, exactly. With weights w they are Σw, Σwx and Σwxxᵀ.
-    """
+    """Sums over rows of C classes in d features, in float64: all that class means are learned from. Two of them add up
+    exactly to those of all rows together. With weights w they are Σw, Σwx and Σwxxᵀ."""
 
     classes: NumPyArray  # (C,) sorted
     rows: Floats  # (C,) how many rows each class has, or what they weigh together
@@ -219,10 +217,8 @@ class Sums:
         )
 
     def validation_places(self, share: float = 0.25, most: int = 3000) -> NDArray[np.int64]:
-        """Places in `kept` of rows to validate on: of each class a share, those of the smallest hash, at least one.
-
-        A class of a single row has none; neither has one whose weights make less than two rows.
-        """
+        """Places in `kept` of rows to validate on: of each class a share, those of the smallest hash, at least one. A
+        class of a single row has none; neither has one whose weights make less than two rows."""
         most_each = max(1, most // len(self.classes))
         wanted = np.minimum(np.maximum(1, np.floor(share * self.rows)), most_each)
         wanted[self.rows < 2] = 0
@@ -272,9 +268,7 @@ def sum_rows(
     gpu: bool = False,
 ) -> Sums:
     """Sums of all rows of X (n, d) with class indices `codes` (n,). `read_scaled` gives raw and scaled rows of a slice.
-
-    On a GPU, where many small steps would wait for each other, blocks are larger.
-    """
+    On a GPU, where many small steps would wait for each other, blocks are larger."""
     n, d = X.shape
     raw: Any
     scaled: Any
@@ -427,9 +421,7 @@ def to_half_precision(rows: Array) -> Any:
 
 def fix_null_space(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
     """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
-
-    Rounding would choose these vectors. Gram and Schmidt from a fixed start make them depend on the space alone.
-    """
+    Rounding would choose these; Gram and Schmidt from a fixed start make them depend on the space alone."""
     d, k = len(basis), int(idle.sum())
     if k < 2:
         return basis
@@ -458,10 +450,8 @@ CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a
 
 @dataclass(frozen=True)
 class SignatureKernel:
-    """k(y, y′) = yᵀy′, or exp(−‖y − y′‖² / width) with width = bandwidth · the median between different classes.
-
-    Of several tables side by side each has a kernel, and k is their weighted mean.
-    """
+    """k(y, y′) = yᵀy′, or exp(−‖y − y′‖² / width) with width = bandwidth · the median between different classes. Of
+    several tables side by side each has a kernel, and k is their weighted mean."""
 
     name: str
     widths: tuple[float, ...]
@@ -513,10 +503,8 @@ def regularised_inverse(K: Floats, noise: float) -> Floats:
 
 
 def median_distance(distances: Floats) -> float:
-    """The median of squared distances between signatures of different classes; of those beyond rounding if it is none.
-
-    Most classes may be described alike: the median distance is then rounding, and no width.
-    """
+    """The median of squared distances between signatures of different classes. If most classes are described alike,
+    that is rounding, and no width: then the median of those beyond rounding."""
     limit = ROUNDED * distances.max(initial=0.0)
     median = float(np.median(distances)) if len(distances) else 0.0
     if median <= limit:
@@ -525,10 +513,8 @@ def median_distance(distances: Floats) -> float:
 
 
 def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse: Floats, noise: float) -> Floats:
-    """(rows,) how much surer than usual the process is of the directions of signatures Y (rows, p), within a limit.
-
-    The variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) is compared with its median over training signatures left out.
-    """
+    """(rows,) how much surer than usual the process is of the directions of signatures Y (rows, p), within a limit: its
+    variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) beside the median over training signatures left out."""
     usual = float(np.median(np.maximum(1 / np.diag(inverse) - noise, TINY)))
     k = to_numpy(kernel(Y, seen))
     variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
@@ -726,9 +712,7 @@ class Whitening:
 
 class FitCache:
     """All that is learned before a setting is known: from sums and signatures `Y` (R, p) of the classes `owners` (R,).
-
-    `shared` are the same signatures scaled as features, where both have the same columns.
-    """
+    `shared` are the same signatures scaled as features, where both have the same columns."""
 
     def __init__(
         self,

@@ -48,10 +48,8 @@ class ClassMeansQuestion(Question):
 
 
 class BasisProducts:
-    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself.
-
-    Each block of a basis vector is a direction of its own.
-    """
+    """Rows x̂ and kept rows times a basis (B, d) of directions, each block of a vector for itself, and the products of
+    the basis with itself."""
 
     def __init__(self, whitening: Whitening, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
@@ -197,10 +195,8 @@ class DirectionMap(SearchMap):
     def classes(
         self, signatures: Any = None, candidates: Any = None, dtype: str = "float32", *, calibrated: bool = False
     ) -> NumPyArray:
-        """(rows, m), a row for each signature of the candidate classes; see `labels` for their order.
-
-        Seen classes are told by their names. If `calibrated`, `calibration_` is subtracted from them.
-        """
+        """(rows, m), a row for each signature of the candidate classes; see `labels` for their order. Seen classes are
+        told by their names. If `calibrated`, `calibration_` is subtracted from them."""
         table = choose_candidates(self.model, signatures, candidates)
         found = compute_class_vectors(self.model, table, "float64")
         if calibrated:

@@ -162,10 +162,8 @@ def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
 def check_training(
     estimator: ZeroShotClassifier, X: Array, y: Any, values: bool = True, reset: bool = True
 ) -> tuple[Array, NumPyArray]:
-    """X (n, d) and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
-
-    X stays of its type: `take_input_rows` turns blocks of it into floats, and checks them unless `values` did so here.
-    """
+    """X (n, d) and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`. X stays of its type:
+    `take_input_rows` turns blocks of it into floats, and checks them unless `values` did so here."""
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
     if reset:

@@ -255,11 +255,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_together(
         self, settings: Sequence[Mapping[str, Any]], X: Array, y: Any, signatures: Any, visit: Visit
     ) -> None:
-        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
-
-        The settings differ in `_free_settings(X)` alone. A model may change after the visit, and a `DivergenceError` in
-        a place revokes what was visited there. Methods that can share work override this.
-        """
+        """Fit a clone for each setting, in any order, and hand it to `visit` with its place. Settings differ in
+        `_free_settings(X)` alone. A model may change after the visit; a `DivergenceError` in a place revokes its
+        visit."""
         for place, setting in enumerate(settings):
             try:
                 visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
@@ -290,10 +288,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values: bool = True,
         weights: WeightArguments = NO_WEIGHTS,
     ) -> Training:
-        """Check the input, set what every fitted estimator has, and return the scaled training set.
-
-        Its X is an array, or a `read` that makes no copy. Without `values` whoever reads X checks its numbers.
-        """
+        """Check the input, set what every fitted estimator has, and return the scaled training set. Its X is an array,
+        or a `read` that makes no copy. Without `values` whoever reads X checks its numbers."""
         check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):

@@ -531,10 +531,8 @@ def sum_scorers(scorers: Sequence[Scorer]) -> Scorer:
 
 
 def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTable, unknown: set[Any]) -> Scorer:
-    """Raw rows (n, d) → logits (n, c) of one member for a table of candidates, where the rows lie.
-
-    Of an `unknown` class, without a description, it says what it says of a seen one at random: log mean exp(logit).
-    """
+    """Raw rows (n, d) → logits (n, c) of one member for a table of candidates. Of an `unknown` class, without a
+    description, it says what it says of a seen one at random: log mean exp(logit)."""
     score = _member_scorer(member, table)
     is_unknown = np.array([label in unknown for label in table.classes.tolist()])
     if not is_unknown.any():

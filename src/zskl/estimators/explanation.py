@@ -301,10 +301,8 @@ class DescriptionPath:
         self._rest = [replace(scaling, steps=(step,)) for step in steps[cut:]]
 
     def points(self, a: int, b: int, times: NumPyArray) -> tuple[NumPyArray, Callable[[NumPyArray], NumPyArray]]:
-        """Scaled descriptions (k, p) at `times` (k,) on the way from b to a.
-
-        Also what makes of slopes by scaled values (n, k, p) slopes by those that the line is straight between.
-        """
+        """Scaled descriptions (k, p) at `times` (k,) on the way from b to a; and what makes of slopes by scaled values
+        (n, k, p) slopes by those that the line is straight between."""
         Y = self.ends[b] + times[:, None] * (self.ends[a] - self.ends[b])
         passed = []
         for step in self._rest:
@@ -771,9 +769,7 @@ def find_prepared(
     model: ZeroShotClassifier, X: Array, signatures: Any, candidates: Any, calibrated: bool, by: str | None
 ) -> tuple[tuple[Any, ...], dict[tuple[Any, ...], Any]]:
     """What earlier calls prepared if nothing has changed since, so that one more row costs little, and the key of ours.
-
-    Signatures of other kinds than a table that has been read may change behind our back.
-    """
+    Signatures of other kinds than a table that has been read may change behind our back."""
     names = candidates.tolist() if isinstance(candidates, np.ndarray) else candidates
     if not isinstance(signatures, SignatureTable | None) or not isinstance(names, list | None) or is_sparse_rows(X):
         return (), {}

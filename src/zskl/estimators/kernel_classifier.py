@@ -389,10 +389,8 @@ def fit_stack(
     signatures: Any = None,
     callback: Callback | None = None,
 ) -> list[ZeroShotKernelClassifier]:
-    """A fitted clone of `estimator` per setting; those that differ in `STACKABLE` parameters alone train at once.
-
-    All share initialisation and batch order. One that diverges has `diverged_` set, the others go on.
-    """
+    """A fitted clone of `estimator` per setting; those that differ in `STACKABLE` parameters alone train at once, with
+    one initialisation and batch order. One that diverges has `diverged_` set, the others go on."""
     members = [clone(estimator).set_params(**setting) for setting in settings]
     groups: dict[str, list[ZeroShotKernelClassifier]] = {}
     for member in members:

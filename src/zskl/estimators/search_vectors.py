@@ -88,11 +88,9 @@ class SearchMap(ABC):
     def quality(
         self, X: Array, signatures: Any = None, candidates: Any = None, *, k: int = 10, shortlist: int | None = None
     ) -> Quality:
-        """How well the inner products replace `compatibility`, over rows X and the candidate classes.
-
-        Recall is the share of the k best classes that are among the `shortlist` (default k) best by inner product,
-        which exact scores can then put in order.
-        """
+        """How well the inner products replace `compatibility`, over rows X and the candidates. Recall is the share
+        of the k best classes among the `shortlist` (default k) best by inner product, which exact scores can then
+        order."""
         table = choose_candidates(self.model, signatures, candidates)
         rows = table.padded_rows()
         k = _check_vector_count("k", k, 1, len(rows))

@@ -38,11 +38,8 @@ Pairs = Sequence[tuple["Row", Sequence[Record]]]
 
 @dataclass(frozen=True)
 class Row:
-    """A method on a dataset: what tells the row apart, the number of its seeds, and its figures by column.
-
-    `seeds` is None where nothing is random, so that another seed gives the same figures. Figures are in per cent, or
-    seconds. A figure that a method does not have is not there.
-    """
+    """A method on a dataset: what tells the row apart, the number of its seeds (None where nothing is random), and its
+    figures by column, in per cent or seconds. A figure that a method does not have is not there."""
 
     labels: Mapping[str, str]
     seeds: int | None
@@ -51,10 +48,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss.
-
-    `absent` stands in texts where there is no figure.
-    """
+    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss, and `absent`
+    stands in texts where there is no figure."""
 
     labels: tuple[str, ...]
     figures: tuple[str, ...]

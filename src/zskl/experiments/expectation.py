@@ -99,10 +99,8 @@ def expect_accuracy(
     report: Report | None = None,
     device: str | None = None,
 ) -> Expectation:
-    """What class means would reach on new classes of a dataset. Reads its training rows alone.
-
-    `grid` holds the settings to choose from, by default those of the method, extended within its bounds.
-    """
+    """What class means would reach on new classes of a dataset, from its training rows alone. `grid` holds the settings
+    to choose from, by default those of the method, extended within its bounds."""
     estimator = ClassMeansClassifier(device=device)
     methods.set_blocks(estimator, data.blocks, None)  # class tables are shown without some of their columns
     X, y = data.samples("trainval")

@@ -102,10 +102,8 @@ class Generalised:
 
 @dataclass(frozen=True)
 class TaughtResults:
-    """Results of a model that was taught `shots` examples of each unseen class, which are not scored.
-
-    Classes in `short` have so few rows that they got fewer examples: one row at least is scored.
-    """
+    """Results of a model that was taught `shots` examples of each unseen class, which are not scored. Classes in
+    `short` have so few rows that they got fewer examples: one row at least is scored."""
 
     shots: int
     zsl: ZeroShot
@@ -116,10 +114,8 @@ class TaughtResults:
 
 @dataclass(frozen=True)
 class AdaptedResults:
-    """Results of a model that adapted to test rows without their labels: `unlabelled` is "unseen" or "all".
-
-    There are generalised results only with "all".
-    """
+    """Results of a model adapted to test rows without their labels: "unseen", or "all", which alone has generalised
+    ones."""
 
     unlabelled: str
     zsl: ZeroShot
@@ -130,9 +126,7 @@ class AdaptedResults:
 @dataclass(frozen=True)
 class Confidence:
     """How far probabilities can be trusted. `ece` is the expected calibration error, also by the side of the answer.
-
-    `coverage` holds (threshold, share of rows answered, accuracy of these, or None where no row is answered).
-    """
+    `coverage` holds (threshold, share of rows answered, accuracy of these, or None where no row is answered)."""
 
     protocol: str = ""
     ece: float | None = None
@@ -210,10 +204,8 @@ class Choices:
 
 @dataclass(frozen=True)
 class TriedSettings:
-    """Every setting of the grid: a row has the values of `names`, then its mean zsl and gzsl score over folds.
-
-    A score is None where training diverged.
-    """
+    """Every setting of the grid: the values of `names`, then its mean zsl and gzsl score over folds, None where it
+    diverged."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
@@ -576,10 +568,8 @@ def to_json(value: object) -> Any:
 
 
 def from_json(kind: type[T], value: object, place: str = "") -> T:
-    """A dataclass from what `json.loads` gave; `place` names the value in error messages.
-
-    What is missing or null becomes the default of its field. A field that the dataclass does not know is ignored.
-    """
+    """A dataclass from what `json.loads` gave; `place` names the value in error messages. What is missing or null
+    becomes the default of its field; a field that the dataclass does not know is ignored."""
     if not isinstance(value, Mapping):
         raise ValueError(_type_error(place, value, "an object with named fields"))
     hints = _type_hints(kind)  # type: ignore[arg-type]  # a class is hashable

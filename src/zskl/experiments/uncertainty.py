@@ -73,10 +73,8 @@ def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of two methods, in points, with the ends of its 95 % interval; `decided` if that interval excludes 0.
-
-    `p` is how often a difference would be as far on one side of 0 by chance, of both sides: its two-sided p-value.
-    """
+    """Of two methods, in points, with the ends of its 95 % interval; `decided` if that excludes 0. `p` is its two-sided
+    p-value: how often a difference would be as far from 0 by chance."""
 
     mean: float
     low: float
@@ -373,9 +371,7 @@ def draw_means(
     outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None
 ) -> NDArray[np.float32]:
     """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
-
-    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are.
-    """
+    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are."""
     rows = np.asarray(sizes, dtype=np.int64)
     values = np.asarray(outcomes, dtype=np.float32)
     if values.ndim != 2 or rows.ndim != 1 or not len(rows) or rows.min() < 1 or rows.sum() != len(values):

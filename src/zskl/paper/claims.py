@@ -200,9 +200,7 @@ def _judge_baselines(
     results: Results, claim: str, methods: Sequence[str], baselines: Sequence[str]
 ) -> Iterator[Verdict]:
     """The method that validation puts first against every baseline; for "no", the first baseline against every method.
-
-    Validation picks, since what is picked by test figures looks better than it is.
-    """
+    Validation picks, since what is picked by test figures looks better than it is."""
     for problem in results.measured:
         for column in CHOSEN_FOR:
             sides = [[name for name, _ in results.ranked(problem, names, column)] for names in (methods, baselines)]

@@ -181,10 +181,8 @@ LEADING = ("zero-shot", "calibrated H")  # the method of each family with the hi
 
 
 def write_readme(results: Results, file: Path, folder: Path | None = None) -> None:
-    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods.
-
-    The blind column comes first, if there is one in the `folder` of the records.
-    """
+    """Replace what is between the marks by a table for each problem; the blind column first, if there is one in the
+    `folder` of the records. What is bold was decided among all methods."""
     try:
         before, rest = file.read_text("utf-8").split(BEGIN)
         after = rest.split(END)[1]

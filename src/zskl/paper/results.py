@@ -227,11 +227,8 @@ SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes ar
 
 @dataclass(frozen=True)
 class Problem:
-    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it.
-
-    `published`: features named as the published ones have their shape and norms. It is no part of what problems are
-    known by.
-    """
+    """A dataset with its features, and the fingerprints of both; `missing` where there is nothing of it. `published`,
+    which is no part of its key: features named as the published ones have their shape and norms."""
 
     dataset: str
     features: str = ""

@@ -18,9 +18,7 @@ SensitivityCurves: TypeAlias = Any  # a record of `zskl paper sensitivity`, whos
 
 def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> pd.DataFrame:
     """Accuracies at each value, fractions; NaN where training diverged from every seed, or of one fold or seed.
-
-    Deviations are over folds for validation, over seeds for test; `diverged` counts seeds.
-    """
+    Deviations are over folds for validation, over seeds for test; `diverged` counts seeds."""
     curves = [record.curves[setting] for record in records]
     rows = []
     for place in range(len(curves[0].values)):

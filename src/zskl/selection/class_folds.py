@@ -224,11 +224,9 @@ def _make_fold(codes: Rows, train: Rows, val: Rows, share: float, seed: int, k: 
 
 @dataclass(frozen=True)
 class FoldData:
-    """The estimator, the training rows, the signatures of their classes, and the folds.
-
-    For the last step of a pipeline, `transformed` has the rows of each fold to train on and to validate on, as the
-    steps before it hand them over; X is then what it trains on in the first fold.
-    """
+    """The estimator, the training rows, the signatures of their classes, and the folds. For the last step of a
+    pipeline, `transformed` has the rows of each fold to train on and to validate on, as the steps before it hand them
+    over; X is then what it trains on in the first fold."""
 
     estimator: Any  # a ZeroShotClassifier, or a pipeline that ends in one
     X: Any  # (n, d)

@@ -88,10 +88,8 @@ class DrawnModels:
         return self._bases[scaling]
 
     def apart(self, scaling: str) -> list[ClassDraws]:
-        """Draws that hold each class out once, each with a space that its held-out classes had no part in.
-
-        Besides the validation rows they have all training rows of these classes.
-        """
+        """Draws that hold each class out once, each with a space that its held-out classes had no part in. Besides the
+        validation rows they have all training rows of these classes."""
         if scaling not in self._apart:
             base, together = self._base(scaling)
             labels = self.shared.y[self.rows]

@@ -332,11 +332,9 @@ def search_by_halving(
     always: int | None = None,
     rivals: Sequence[Outcome] | None = None,
 ) -> Outcomes:
-    """What came of the settings on the folds that they were tried on; those of one run differ in `free` names.
-
-    The run of the place `always` goes on, and with `rivals`, what came of the present choices on the first fold, every
-    run that none of them beats there.
-    """
+    """What came of the settings on the folds that they were tried on; those of one run differ in `free` names. The run
+    of the place `always` goes on, and with `rivals`, what came of the present choices on the first fold, every run that
+    none of them beats there."""
     # Where numbers of epochs are free, runs are those of the CPU on every device, so that the same ones go on.
     runs = group_settings(settings, ("epochs",) if "epochs" in free else free)
     found: Outcomes = {}
@@ -523,10 +521,8 @@ def _are_whole_grid_values(values: Sequence[float]) -> bool:
 
 
 class GridRange:
-    """How far the numbers of a grid go, and how far they may.
-
-    A choice at the edge of what was tried says only that the best value may lie beyond: there the grid goes on.
-    """
+    """How far the numbers of a grid go, and how far they may: a choice at the edge says only that the best may lie
+    beyond."""
 
     def __init__(self, estimator: ZeroShotClassifier, settings: Sequence[Setting], bounds: Bounds) -> None:
         self.estimator = estimator

@@ -171,10 +171,8 @@ def cell_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers, whose holes become `fill` (None: there may be none), or one of these `categories`.
-
-    A column that is left out has no category at all. Numbers may have a `unit` behind them.
-    """
+    """A column of numbers, perhaps with a `unit` behind them, whose holes become `fill` (None: there may be none), or
+    one of these `categories`, of which a column that is left out has none."""
 
     name: str
     fill: float | None = None

@@ -170,10 +170,8 @@ def make_texts(descriptions: Descriptions, template: str | Sequence[str] | None 
 
 
 def list_descriptions(given: Descriptions) -> tuple[list[Any], list[str] | None]:
-    """The class of each description, and the texts: None where classes have names alone. Several may be of one class.
-
-    A class is a text, or an integer where it has a description.
-    """
+    """The class of each description, a text, or an integer where it has one; and the texts: None where classes have
+    names alone. Several may be of one class."""
     if isinstance(given, pd.DataFrame):
         given = _text_column(given)
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -628,10 +626,8 @@ class MiniLM:
         return found
 
     def fragment_share(self, texts: list[str]) -> float:
-        """The share of tokens that are unknown, single foreign letters, or further pieces of a word: it is not known.
-
-        About 0.1 of English sentences, 0.3 to 0.6 of German, French or Polish ones, more of other scripts.
-        """
+        """The share of tokens that are unknown, single foreign letters, or further pieces of a word: about 0.1 of
+        English sentences, 0.3 to 0.6 of German, French or Polish ones, more of other scripts."""
         read = self.tokenizer.encode_batch(texts, add_special_tokens=False)  # the fast one drops the tokens' letters
         found = [token for one in read for token in one.tokens]
         parts = sum(one.startswith("##") or one == "[UNK]" or (len(one) == 1 and not one.isascii()) for one in found)

@@ -64,9 +64,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 @dataclass(frozen=True)
 class SignatureTable:
     """`labels` (rows,), one or several per class; `matrix` (rows, p) float64, may be sparse; `names` of its columns.
-
-    `preparation` says what the columns were made from, if any had words or gaps: new classes are read in the same way.
-    """
+    `preparation` says what columns of words or with gaps became: new classes are read in the same way."""
 
     labels: NDArray[np.generic]
     matrix: Any  # NDArray[np.float64] or SparseRows
@@ -105,10 +103,8 @@ def read_table(
     known: Iterable[Any] | None = None,
     preparation: Preparation | None = None,
 ) -> SignatureTable:
-    """A checked table; rows of an array are `classes`, `names` the columns to have, `known` decides spelling.
-
-    Words become columns of 0 and 1: as a `preparation` says, or, of a table with any columns, as is learned from it.
-    """
+    """A checked table; rows of an array are `classes`, `names` the columns to have, `known` decides spelling. Words
+    become columns of 0 and 1: as a `preparation` says, or as is learned from a table with any columns."""
     learn = names is None
     if isinstance(signatures, SignatureTable):
         table = signatures

@@ -23,10 +23,8 @@ NEW_ARRAYS = Gaussian, Cauchy  # kernels that hand back arrays of their own, whi
 
 
 def compile_loop(loop: Callable[..., Any], sums_in_any_order: bool = False) -> Any:
-    """The function as machine code, kept on disk for the next process; None without numba.
-
-    Sums in any order are several at once; what is not a number or infinite stays so.
-    """
+    """The function as machine code, kept on disk for the next process; None without numba. Sums in any order are
+    several at once; what is not a number or infinite stays so."""
     try:
         import numba
     except ImportError:

@@ -56,10 +56,8 @@ class Objective:
     def evaluate(
         self, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool = False
     ) -> Evaluation:
-        """Objective and gradient on one batch; `sizes` (C,) are the class sizes of the whole training set.
-
-        Y (C + n, p) ends in a signature for each row of the batch, which takes the place of that of its class (Eq. 9).
-        """
+        """Objective and gradient on one batch; `sizes` (C,) are the class sizes of the whole training set. Y (C + n, p)
+        ends in a signature for each row of the batch, which takes the place of that of its class (Eq. 9)."""
         step = _radial if self.kernel.radial else _polynomial
         return step(self, W, X, Y, codes, sizes, per_sample)
 

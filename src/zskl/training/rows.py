@@ -235,10 +235,8 @@ def make_reader(setting: Any, X: Any) -> type[ScaledRows] | None:
 
 
 class StreamedRows(ScaledRows):
-    """Rows that stay in their file: chunks are read in random order, scaled, mixed in a buffer, served as batches.
-
-    The order depends only on the number of rows, their width, the batch size, the seed and the epoch.
-    """
+    """Rows that stay in their file: chunks are read in random order, scaled, mixed in a buffer, served as batches. The
+    order depends only on the number of rows, their width, the batch size, the seed and the epoch."""
 
     def __init__(self, X: Array, device: str | None) -> None:
         super().__init__(X, device)

@@ -118,10 +118,8 @@ def _same_lists(given: Mapping[str, list[str] | None], row: int) -> list[str] | 
 
 
 def find_networks(path: str | os.PathLike[str], parts: Mapping[str, int]) -> tuple[str | None, dict[str, int]]:
-    """The network that made the features, if `zskl data embed` wrote them; of several files A+B.
-
-    And network or file → how many columns are its own, if there are several; `parts` are the files' widths.
-    """
+    """The network that made the features, if `zskl data embed` wrote them (A+B of several files); and network or file →
+    how many columns are its own, if there are several. `parts` are the files' widths."""
     networks, blocks = list[str | None](), dict[str, int]()
     for name, file in zip(parts or [""], list_files(path), strict=True):
         network, inside = None, dict[str, int]()
@@ -162,10 +160,8 @@ def open_prepared(
 def encode_texts_of(
     head: Head, column: str, encode: Callable[[list[str]], NDArray[np.float32]] | None, width: int
 ) -> Head:
-    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers.
-
-    Without `encode` rows are empty, and texts are beside them.
-    """
+    """A features file whose rows are texts in a `column`: it reads as if it held vectors of `width` numbers. Without
+    `encode` rows are empty, and texts are beside them."""
 
     def open_encoded(wanted: Wanted) -> FeatureFile:
         file = head.open(Wanted(wanted.labels, [column], wanted.rows, loose=True))
@@ -209,9 +205,7 @@ def find_text_column(path: object, head: Head, wanted: str | None, labels: str |
 
 def read_labels(path: str | os.PathLike[str], some: bool = False) -> tuple[Labels, list[str] | None, bool]:
     """The labels in a file of their own, as text; the names of the rows, if it gives them; whether these are numbers.
-
-    With `some` it may name some rows alone, as `zskl label-next` writes it.
-    """
+    With `some` it may name some rows alone, as `zskl label-next` writes it."""
     return read_label_file(find_table_source(path, "labels", (".txt", *TABLES)), some)
 
 

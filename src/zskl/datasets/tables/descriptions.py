@@ -31,9 +31,7 @@ def read_descriptions(
     parents: Sequence[str] = (),
 ) -> pd.DataFrame:
     """(rows, p) float64 in the file's order, by class, as text, without columns that identify or only count classes.
-
-    Columns that name `parents` are no attributes; `attrs` has them.
-    """
+    Columns that name `parents` are no attributes; `attrs` has them."""
     if preparation is not None:
         known = {*(known or ()), *preparation.names}
     if path.suffix in arrays.SUFFIXES:

@@ -21,10 +21,8 @@ BLOCK_VALUES = 1 << 19  # features read together: 4 MB as float64
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: X (k, d) float32, all finite; the name and the label of each row where the file gives them.
-
-    `texts` are those that X was encoded from, if it was.
-    """
+    """Some rows: X (k, d) float32, all finite; the name and the label of each row where the file gives them, and the
+    `texts` that X was encoded from, if it was."""
 
     X: NDArray[np.float32]
     ids: list[str] | None = None
@@ -72,11 +70,9 @@ class FeatureFile:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read: the column (or array) of `labels`, and the feature `columns` in this order, None for all.
-
-    `rows` and `width`, where known, tell which way round a matrix in a MATLAB file is. `loose` allows words and
-    holes, for `cells`; otherwise columns of words that identify rows are left out, unless in `keep`.
-    """
+    """What to read: the column (or array) of `labels`, and the feature `columns` in this order, None for all. `rows`
+    and `width`, where known, tell which way round a matrix in a MATLAB file is. `loose` allows words and holes, for
+    `cells`; otherwise columns of words that identify rows are left out, unless in `keep`."""
 
     labels: str | None = None
     columns: Sequence[str] | None = None

@@ -50,10 +50,8 @@ class TextFile:
 
 @dataclass(frozen=True)
 class Source:
-    """The file at `path`, which messages call `name`. `suffix` says what is in it, `packing` how it is compressed.
-
-    Of text, `encoding` says which bytes are which letters, and `decimal` how fractions are written.
-    """
+    """The file at `path`, which messages call `name`. `suffix` says what is in it, `packing` how it is compressed; of
+    text, `encoding` says which bytes are which letters, and `decimal` how fractions are written."""
 
     path: Path
     name: str

@@ -223,10 +223,8 @@ def _strip_texts(texts: Iterable[str] | None) -> list[str] | None:
 
 @contextmanager
 def _open_text(path: Source) -> Iterator[tuple[TextIO, str]]:
-    """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs.
-
-    Where fractions have commas, semicolons and tabs come first.
-    """
+    """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs; where
+    fractions have commas, these come first."""
     with path.text() as file:
         first = next((line for line in file if line.strip()), "")
         kinds = ",;\t" if path.decimal == "." else ";\t,"
