@@ -263,14 +263,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list
-            Rows, as for `fit`.
+        X, descriptions, candidates : as for `predict`
+            Rows, and which classes to choose from.
         coverage : float, default=0.9
             How often the set holds the true class.
-        descriptions : mapping, Series, DataFrame or list, default=None
-            Descriptions of the classes to choose from, as for `fit`; None takes those of the model.
-        candidates : list of class names, default=None
-            Which of these classes to choose from; None takes all of them.
 
         Returns
         -------
@@ -285,10 +281,8 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list
-            Rows, as for `fit`.
-        descriptions, candidates : as for `predict`
-            Which classes to choose from.
+        X, descriptions, candidates : as for `predict`
+            Rows, and which classes to choose from.
 
         Returns
         -------
@@ -311,12 +305,10 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list
-            Rows, as for `fit`.
+        X, descriptions, candidates : as for `predict`
+            Rows, and which classes to choose from.
         k : int, default=5
             How many classes to name.
-        descriptions, candidates : as for `predict`
-            Which classes to choose from.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -429,16 +421,12 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list
-            Rows, as for `fit`.
+        X, descriptions, candidates : as for `predict`
+            Rows, and which classes to choose from.
         top : int, default=5
             How many reasons an explanation shows.
-        descriptions, candidates : as for `predict`
-            Which classes to choose from.
-        label : class name, default=None
-            The class to explain; None takes the answer of `predict`.
-        against : class name, default=None
-            The class to compare it with; None takes the best of the others.
+        label, against : class name, default=None
+            The class to explain, and the one to compare with it; None takes the answer of `predict`, and the next best.
 
         Returns
         -------

@@ -428,10 +428,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures, candidates : as for `compatibility`
-            Which classes to rank.
+        X, signatures, candidates : as for `compatibility`
+            Rows, and which classes to rank.
         block_rows : int, default=None
             Rows in a block. None keeps features and scores of a block at some megabytes.
 
@@ -568,12 +566,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
+        X, signatures, candidates, calibrated : as for `predict`
+            Rows, which classes to rank, and whether scores of seen ones are lowered.
         k : int, default=5
             How many classes to name.
-        signatures, candidates, calibrated : as for `predict`
-            Which classes to rank, and whether scores of seen ones are lowered.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -632,10 +628,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures, candidates, calibrated : as for `predict`
-            Which classes to rank, and whether scores of seen ones are lowered.
+        X, signatures, candidates, calibrated : as for `predict`
+            Rows, which classes to rank, and whether scores of seen ones are lowered.
 
         Returns
         -------

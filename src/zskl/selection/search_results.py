@@ -249,8 +249,8 @@ class Search:
 
         Parameters
         ----------
-        scoring : {"zsl", "gzsl", "harmonic"}
-            Which of the figures: zero-shot accuracy, H at the best constant, or H without a constant.
+        scoring : as for `scores`
+            Which of the figures.
 
         Returns
         -------
