@@ -426,7 +426,7 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         top : int, default=5
             How many reasons an explanation shows.
         label, against : class name, default=None
-            The class to explain, and the one to compare with it; None takes the answer of `predict`, and the next best.
+            The class to explain, and the one to compare it with; None takes the answer, and the next best class.
 
         Returns
         -------

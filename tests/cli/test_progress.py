@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from zskl.cli import _progress, _terminal
+from zskl.cli import _terminal
 
 
 @pytest.fixture(params=[True, False], ids=["terminal", "file"])
@@ -13,14 +13,13 @@ def shown(request, monkeypatch):
     """What is written to standard error, and whether that is a terminal."""
     file = io.StringIO()
     console = Console(file=file, force_terminal=request.param, width=120)
-    for module in (_progress, _terminal):
-        monkeypatch.setattr(module, "errors", console)
+    monkeypatch.setattr(_terminal, "errors", console)
     return file, request.param
 
 
 def test_one_bar(shown):
     file, terminal = shown
-    with _progress.show_progress("pictures [of] birds") as report:
+    with _terminal.show_progress("pictures [of] birds") as report:
         report(1, 4)
         report(3, 4)
     text = file.getvalue()
@@ -34,7 +33,7 @@ def test_one_bar(shown):
 
 def test_rows_of_a_sweep(shown):
     file, terminal = shown
-    with _progress.SweepDisplay(["a", "b [x]", "c"], before=1) as display:
+    with _terminal.SweepDisplay(["a", "b [x]", "c"], before=1) as display:
         display.finished(0)  # done before: there was no row of it
         display.started(1)
         display.started(1)

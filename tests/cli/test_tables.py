@@ -8,7 +8,7 @@ from rich.table import Table
 
 from command import zskl
 from records import answered
-from zskl.cli import _tables, runs
+from zskl.cli import _terminal, runs
 from zskl.experiments.compare import compare
 
 WIDTH = 40
@@ -22,7 +22,7 @@ def narrow(monkeypatch):
 def test_rows_become_blocks_where_columns_do_not_fit(narrow, capsys):
     table = Table("class", "rows", "accuracy", "what it is", box=box.SIMPLE)
     table.add_row("[b]long-billed-curlew[/b]", "1234567", "98.7654 ± 0.1234", "a bird that has a very long bill")
-    _tables.show_table(table)
+    _terminal.show_table(table)
     lines = capsys.readouterr().out.splitlines()
     assert [line.rstrip() for line in lines] == [
         "",
@@ -37,7 +37,7 @@ def test_rows_become_blocks_where_columns_do_not_fit(narrow, capsys):
 def test_columns_that_fit_stay_side_by_side(narrow, capsys):
     table = Table("part", "rows", box=box.SIMPLE)
     table.add_row("trainval", "1002")
-    _tables.show_table(table)
+    _terminal.show_table(table)
     assert re.search(r"trainval +1002", capsys.readouterr().out)
 
 
@@ -53,7 +53,7 @@ def test_figures_are_whole_at_40_columns(narrow, monkeypatch, capsys, which):
         if which == "run":
             runs.show_results(records)
         else:
-            _tables.show_table(_tables.draw_comparison(compare(records, differences=which == "differences")))
+            _terminal.show_table(_terminal.draw_comparison(compare(records, differences=which == "differences")))
         return capsys.readouterr().out
 
     found = shown()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse, make_generator, to_dense, to_numpy
-from zskl._validation import check_flag, check_option, check_positive
+from zskl._validation import check_flag, check_positive
 from zskl.baselines._baseline import Baseline
 from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _inputs
@@ -57,7 +57,7 @@ SHARED_SETTINGS = {
     ),
     "shrinkage": ("float", "That of class means, in (0, 1], where the space is learned."),
 }
-EXAMPLE = """\
+EXAMPLE_TEXT = """\
 Examples
 --------
 >>> from zskl import adapters, datasets, protocols
@@ -179,7 +179,9 @@ class Adapter(Baseline):
     }
     TRIED: ClassVar[Mapping[str, Sequence[Any]]] = {}  # what validation classes choose from for each number of examples
     FURTHER_SETTINGS: ClassVar = SHARED_SETTINGS
-    TEMPLATE: ClassVar[str] = EXAMPLE
+    EXAMPLE: ClassVar[str] = ""
+    TEMPLATE: ClassVar[str] = EXAMPLE_TEXT
+    OPTIONS: ClassVar = {"space": SPACES}
     LEARNED: ClassVar = {
         "center_": ("d",),
         "whitening_": ("d", "*"),
@@ -208,8 +210,7 @@ class Adapter(Baseline):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        check_positive("scale", self.scale)
-        check_option("space", self.space, SPACES)
+        super()._check_parameters()
         if check_positive("shrinkage", self.shrinkage) > 1:
             raise ValueError(f"shrinkage is {self.shrinkage!r}: expected a number above 0, at most 1")
 

@@ -1,22 +1,19 @@
-"""Methods to compare with, one per file; `BASELINES` has them by their names on the command line."""
+"""Methods to compare with; `BASELINES` has them by their names on the command line."""
 
 from collections.abc import Mapping
 
 from zskl.baselines._baseline import Baseline
-from zskl.baselines.ale import ALE
+from zskl.baselines.bilinear import ALE, SJE, DeViSE
 from zskl.baselines.cmt import CMT, CMTStar
 from zskl.baselines.cnzsl import CNZSL
 from zskl.baselines.conse import ConSE
 from zskl.baselines.cosine import Cosine
-from zskl.baselines.dap import DAP
-from zskl.baselines.devise import DeViSE
+from zskl.baselines.dap import DAP, IAP
 from zskl.baselines.eszsl import ESZSL
 from zskl.baselines.exem import EXEM
 from zskl.baselines.gfzsl import GFZSL
-from zskl.baselines.iap import IAP
 from zskl.baselines.latem import LatEm
 from zskl.baselines.sae import SAE
-from zskl.baselines.sje import SJE
 from zskl.baselines.sse import SSE
 from zskl.baselines.sync import SynC
 

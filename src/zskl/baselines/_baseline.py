@@ -40,9 +40,14 @@ SETTINGS = {  # name: type and description, in the order of constructors
     "device": ("str or None", 'Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.'),
     "random_state": ("int, RandomState or None", SEEDED),
 }
-COUNTS = ("T", "batch_size", "drop_every", "epochs", "hidden", "n_components", "n_maps", "prune_every")
-POSITIVE = ("C", "gamma", "lam", "learning_rate", "margin", "prior_rows", "scale", "sigma", "tolerance", "variance_lam")
-FROM_ZERO = ("alignment", "ridge", "weight_decay")
+COUNTS = {
+    *("T", "batch_size", "drop_every", "epochs", "hidden", "n_components", "n_maps", "prune_every"),
+    *("k", "neighbours", "steps"),
+}
+POSITIVE = {
+    *("C", "alpha", "beta", "gamma", "lam", "learning_rate", "margin", "prior_rows", "scale", "sigma", "tolerance"),
+    "variance_lam",
+}
 LEARNED = {
     "classes_": ("ndarray", "All classes, sorted: the seen ones and the further classes of the table."),
     "seen_classes_": ("ndarray of shape (C,)", "The classes with training rows, sorted."),
@@ -98,7 +103,7 @@ def _complete_docstring(cls: "type[Baseline]", settings: Sequence[str]) -> str:
                 said = SEEDLESS if name == "random_state" and not cls.RANDOM else sentence
                 entry = f"\n{name} : {kind}\n    {said}"
             sections[place] = sections[place].replace(entry, "") + entry
-    if "EXAMPLE" in vars(cls):
+    if hasattr(cls, "EXAMPLE") and "kind" in vars(cls):
         sections.append(cls.TEMPLATE.format(model=f"{cls.__name__}({cls.EXAMPLE})"))
     return "\n\n".join(sections)
 
@@ -113,6 +118,7 @@ class Baseline(ZeroShotClassifier):
     FURTHER_SETTINGS: ClassVar[Mapping[str, tuple[str, str]]] = {}  # as `SETTINGS`, of a family of methods
     CHECKS: ClassVar[Mapping[str, Callable[[str, Any], object]]] = {}  # of learned values that are no arrays
     OPTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # the words that a setting may be
+    FROM_ZERO: ClassVar[tuple[str, ...]] = ("alignment", "ridge", "weight_decay")  # numbers that may be 0
     _: KW_ONLY
     feature_scaling: str = "center-l2"
     signature_scaling: str = "center-l2"
@@ -125,8 +131,8 @@ class Baseline(ZeroShotClassifier):
         for name, value in self.get_params(deep=False).items():
             if name in COUNTS:
                 check_count(name, value)
-            elif name in POSITIVE or name in FROM_ZERO:
-                check_positive(name, value, zero_allowed=name in FROM_ZERO)
+            elif name in POSITIVE or name in self.FROM_ZERO:
+                check_positive(name, value, zero_allowed=name in self.FROM_ZERO)
             elif name in self.OPTIONS:
                 check_option(name, value, self.OPTIONS[name])
 

@@ -7,19 +7,16 @@ are a shorter run, and one run serves every number of epochs.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, resolve_seed, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, resolve_seed, to_numpy
 from zskl._validation import check_positive
-from zskl.baselines._baseline import Baseline, baseline
-from zskl.baselines._linear_models import class_signatures
+from zskl.baselines._baseline import Baseline
 from zskl.estimators._inputs import Training, refuse_weights
 from zskl.estimators.base import Visit
-from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batch_indices
 
@@ -181,76 +178,3 @@ def signature_coordinates(Y: Array) -> tuple[Array, Array]:
         return Y, convert_like(np.eye(rank), Y)
     basis = directions[:rank].T
     return convert_like(exact @ basis, Y), convert_like(basis, Y)
-
-
-# Bilinear maps: what ALE, DeViSE and SJE share
-
-Loss = Callable[[Array, Array, float], tuple[Array, Array]]
-
-
-class BilinearProblem(Problem):
-    """xᵀWy under a loss of the scores S = XWYᵀ (n, C); with G = ∂loss/∂S the gradient of a batch is XᵀGY."""
-
-    def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
-        self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
-        self.Z, self.basis = signature_coordinates(class_signatures(training))
-        self.weights = [initial_maps(self.X.shape[1], self.basis, seed, 1)[0]]
-        self.gradients = [namespace(self.basis).zeros_like(self.weights[0])]
-
-    def step(self, rows: Array) -> Array:
-        X = self.X[rows]
-        value, G = self.loss((X @ self.weights[0]) @ self.Z.mT, self.codes[rows], self.margin)
-        namespace(X).matmul(X.mT, G @ self.Z, out=self.gradients[0])
-        return value
-
-    def learned_arrays(self) -> Learned:
-        return {"projection_": to_numpy(self.weights[0] @ self.basis.mT)}
-
-
-def initial_maps(d: int, basis: Array, seed: int, maps: int) -> Array:
-    """(maps, d, r) drawn in signature space, so that the draw does not depend on the coordinates."""
-    return convert_like(make_generator(seed, 1).standard_normal((maps, d, basis.shape[0])) / d**0.5, basis) @ basis
-
-
-def margin_violations(S: Array, own: Array, margin: float) -> Array:
-    """(n, C) max(0, m + S_ij − S_il) with l the row's own class; 0 for that class."""
-    xp = namespace(S)
-    each = xp.arange(S.shape[0], device=S.device)
-    H = S - S[each, own][:, None]
-    H += margin
-    H[each, own] = 0.0
-    return xp.maximum(H, xp.zeros_like(H))
-
-
-def balance_gradient(G: Array, own: Array) -> Array:
-    """G / n (n, C), with what it adds to wrong classes subtracted from the own class; changes G."""
-    xp = namespace(G)
-    each = xp.arange(G.shape[0], device=G.device)
-    G /= G.shape[0]
-    G[each, own] = -xp.sum(G, axis=1)  # the own class itself is 0 so far
-    return G
-
-
-@baseline
-class BilinearClassifier(DescentClassifier):
-    """A bilinear map under one loss, which a subclass sets as `LOSS`."""
-
-    LEARNED: ClassVar = {"projection_": ("d", "p")}
-    LOSS: ClassVar[Loss]
-
-    _: KW_ONLY
-    margin: float = 1.0
-    batch_size: int = 64
-    epochs: int = 20
-    learning_rate: float = 0.1
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-
-    def _problem(self, training: Training, seed: int) -> BilinearProblem:
-        return BilinearProblem(training, seed, type(self).LOSS, self.margin)
-
-    def _scores(self, X: Array, Y: Array) -> Array:
-        return (X @ convert_like(self.projection_, X)) @ Y.mT
-
-    def _score_parts(self) -> ScoreParts:
-        return ScoreParts(self.projection_)

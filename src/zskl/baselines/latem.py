@@ -8,15 +8,9 @@ import numpy as np
 from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
 from zskl.baselines._baseline import baseline
-from zskl.baselines._descent import (
-    DescentClassifier,
-    Learned,
-    balance_gradient,
-    initial_maps,
-    margin_violations,
-    signature_coordinates,
-)
+from zskl.baselines._descent import DescentClassifier, Learned, signature_coordinates
 from zskl.baselines._linear_models import class_signatures
+from zskl.baselines.bilinear import balance_gradient, initial_maps, margin_violations
 from zskl.estimators._inputs import Training
 from zskl.estimators.base import add_standardized
 

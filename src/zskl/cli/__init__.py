@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zskl.cli import _options, catalogue, data, inference, learning, paper, runs
+from zskl.cli import _options, data, inference, learning, paper, runs
 from zskl.cli._terminal import (
     STOPS,
     fail,
@@ -43,7 +43,7 @@ EVERYDAY = (
     runs.report,
     inference.export,
 )
-RESEARCH = (runs.run, runs.compare, paper.paper, catalogue.methods, catalogue.datasets)
+RESEARCH = (runs.run, runs.compare, paper.paper, runs.methods, runs.datasets)
 COMMANDS = (*EVERYDAY, *RESEARCH)
 DATA_COMMANDS = (data.make, data.check, data.embed, data.words, data.fetch)
 DAILY_PANEL, RESEARCH_PANEL = "Everyday commands", "Commands for research"

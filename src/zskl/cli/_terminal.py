@@ -16,13 +16,31 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, Self
 
+from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from zskl.experiments.compare import Comparison
+    from zskl.experiments.uncertainty import Figure
 
 NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last in place of the second
 SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
@@ -245,3 +263,152 @@ def fail_on_stop(stop: BaseException, more: str = "") -> NoReturn:
     if isinstance(stop, Ended):
         fail(f"ended by {signal.Signals(stop.number).name}{more}", 128 + stop.number)
     fail(f"interrupted{more}", 130)
+
+
+# Tables: columns side by side where they fit, else a short block for each row
+
+
+def show_table(table: Table) -> None:
+    """Print a table; no word and no number is cut short. Where nobody says how wide, it is as wide as it must be."""
+    output = open_output()
+    texts = [Text.from_markup("\n".join([str(one.header), *map(str, one.cells)])).plain for one in table.columns]
+    least = [max(map(cell_len, text.split()), default=1) for text in texts]
+    best = [max(map(cell_len, text.split("\n"))) for text in texts]
+    between = len(texts) - 1
+    fixed = between + (2 if table.show_edge else 0)
+    if sum(least) + fixed > output.width and (output.is_terminal or os.environ.get("COLUMNS")):
+        _show_blocks(table)
+        return
+    padding = between if table.collapse_padding else 2 * between + 2
+    if sum(least) + fixed + padding > output.width:
+        table.padding = padding = 0  # one space between columns, not more
+    # Rich takes room from the widest column first, and so cuts its words although others could give way.
+    for column, width in zip(table.columns, _share_width(least, best, output.width - fixed - padding), strict=True):
+        column.width = width
+    open_output(max(output.width, sum(least) + fixed)).print(table, crop=False)
+
+
+def _share_width(least: Sequence[int], best: Sequence[int], room: int) -> list[int]:
+    """The widths of columns: what each needs at least, and of the rest most where most is wanting."""
+    widths = list(least)
+    for _ in range(room - sum(widths)):
+        wanting = [want - have for want, have in zip(best, widths, strict=True)]
+        if max(wanting) <= 0:
+            break
+        widths[wanting.index(max(wanting))] += 1
+    return widths
+
+
+def _show_blocks(table: Table) -> None:
+    """The first cell of each row, and below it the others, each after the name of its column."""
+    output = open_output()
+    names = [" ".join(str(column.header).split()) for column in table.columns]
+    for first, *others in zip(*(list(map(str, column.cells)) for column in table.columns), strict=True):
+        block = Table.grid(padding=(0, 2, 0, 0))
+        block.add_column(no_wrap=True, min_width=max(map(len, names[1:]), default=0) + 2)
+        block.add_column(overflow="fold")
+        for name, cell in zip(names[1:], others, strict=True):
+            if cell.strip():
+                block.add_row(f"  {escape(name)}", "  ".join(cell.split("\n")))
+        output.print(f"\n{first}", soft_wrap=True)
+        output.print(block)
+
+
+def draw_comparison(table: "Comparison", below: bool = False) -> Table:
+    """Figures of methods as a table; with `below`, intervals in whole per cent stand below their figures. The column of
+    seeds is left out if no row has more than one."""
+    from zskl.experiments import compare
+
+    counted = not below or any((row.seeds or 0) > 1 for row in table.rows)
+    picture = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False, show_edge=not below)
+    for name in table.labels:
+        picture.add_column(name)
+    for name in (*(("seeds",) if counted else ()), *table.figures):
+        picture.add_column(name.replace(" ", "\n") if below else name, justify="right")
+    for row in table.rows:
+        cells = [_draw_figure(row.figures.get(name), below) for name in table.figures]
+        seeds = [compare.format_seeds(row)] if counted else []
+        picture.add_row(*(escape(row.labels[name]) for name in table.labels), *seeds, *cells)
+    return picture
+
+
+def _draw_figure(figure: "Figure | None", below: bool) -> str:
+    from zskl.experiments import compare
+
+    if below and figure is not None and figure.low is not None and figure.high is not None:
+        text = f"{compare.format_cell(replace(figure, low=None, high=None, deviation=None))}\n"
+        text += f"{figure.low:.0f}–{figure.high:.0f}"
+    else:
+        text = escape(compare.format_cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
+    return f"[b]{text}[/b]" if figure is not None and figure.best else text
+
+
+# Progress: a bar for one task, or a row for each unit of a sweep. Both vanish when done
+
+
+def _open_progress(*columns: ProgressColumn) -> Progress:
+    # A unit may take minutes, so the time left follows from all of them; Rich looks at the last 30 s by default.
+    # Where nobody sees a bar it is disabled, or it would leave empty lines.
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        console=errors,
+        transient=True,
+        disable=not errors.is_terminal or is_quiet(),
+        speed_estimate_period=86400,
+    )
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar in this block; call what you get with the steps done and the steps in all."""
+    with _open_progress(TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()) as progress:
+        task = progress.add_task(escape(what), total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+class SweepDisplay:
+    """The display of a sweep: what runs, how many units are done, how much time has passed and is left.
+
+    There is a row for all units, called `what`, and one for each that runs. `before` of the `names` were done earlier:
+    they count as done, but not for the time left.
+    """
+
+    def __init__(self, names: Sequence[str], before: int = 0, what: str = "all units") -> None:
+        self._names = names
+        self._before = before
+        self._done = 0
+        self._rows: dict[int, TaskID] = {}
+        columns = (TextColumn("{task.fields[state]}"), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("left"))
+        self._progress = _open_progress(*columns)
+        self._all = self._progress.add_task(what, total=len(names) - before, state=f"0 of {len(names)} done")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        self._progress.advance(self._all, 0)  # Rich measures speed from the first sample on
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def started(self, place: int) -> None:
+        if place not in self._rows:
+            self._rows[place] = self._progress.add_task(escape(self._names[place]), total=None, state="")
+
+    def moved(self, place: int, stage: str, done: int, steps: int) -> None:
+        if place in self._rows:
+            self._progress.update(self._rows[place], total=steps, completed=done, state=stage)
+
+    def describe(self, place: int, state: str) -> None:
+        """Say how far it is, where the end is not known."""
+        if place in self._rows:
+            self._progress.update(self._rows[place], state=state)
+
+    def finished(self, place: int) -> None:
+        self._done += 1
+        state = f"{self._done} of {len(self._names)} done"
+        self._progress.update(self._all, completed=max(0, self._done - self._before), state=state)
+        row = self._rows.pop(place, None)
+        if row is not None:
+            self._progress.remove_task(row)

@@ -8,9 +8,7 @@ from rich import box
 from rich.table import Table
 
 from zskl.cli import _options
-from zskl.cli._progress import show_progress
-from zskl.cli._tables import show_table
-from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say
+from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say, show_progress, show_table
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health

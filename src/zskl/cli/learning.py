@@ -12,9 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from zskl.cli import _options
-from zskl.cli._progress import show_progress
-from zskl.cli._tables import show_table
-from zskl.cli._terminal import collect_messages, fail, note
+from zskl.cli._terminal import collect_messages, fail, note, show_progress, show_table
 
 if TYPE_CHECKING:
     from zskl.datasets.dataset import Dataset

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from zskl.cli import _options
-from zskl.cli._progress import SweepDisplay
-from zskl.cli._terminal import STOPS, fail, fail_on_stop, note, say
+from zskl.cli._terminal import STOPS, SweepDisplay, fail, fail_on_stop, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.sweep import DatasetSource
