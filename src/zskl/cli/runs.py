@@ -1,4 +1,4 @@
-"""`zskl run`, `compare`, `report` and `expect`: experiments and their records; and the lists of methods and datasets."""
+"""`zskl run`, `compare`, `report` and `expect`: experiments and their records; `methods`, `datasets`: what there is."""
 
 from __future__ import annotations
 
