@@ -3,6 +3,8 @@
 To add one, write a function that returns a `Backbone`, and name it in `extra_of` and `load_backbone`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib
 import json
@@ -40,7 +42,7 @@ class Backbone:
 
     name: str
     key: str
-    prepare: "Callable[[Image], NDArray[np.float32]]"
+    prepare: Callable[[Image], NDArray[np.float32]]
     features: Callable[[NDArray[np.float32]], NDArray[np.float32]]
     blocks: Mapping[str, int] | None = None
 
@@ -55,7 +57,7 @@ class Preprocessing:
     std: tuple[float, float, float]
     interpolation: str = "bicubic"
 
-    def __call__(self, image: "Image") -> NDArray[np.float32]:
+    def __call__(self, image: Image) -> NDArray[np.float32]:
         from PIL.Image import Resampling
 
         height, width = self.size
@@ -97,7 +99,7 @@ def _put_side_by_side(name: str, networks: Sequence[Backbone]) -> Backbone:
     blank = [one.prepare(new("RGB", (64, 64))) for one in networks]
     shapes, ends = [one.shape for one in blank], np.cumsum([one.size for one in blank])[:-1]
 
-    def prepare(image: "Image") -> NDArray[np.float32]:
+    def prepare(image: Image) -> NDArray[np.float32]:
         return np.concatenate([one.prepare(image).ravel() for one in networks])
 
     def features(batch: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -191,7 +193,7 @@ def load_timm_model(model_name: str, device: str | None = None) -> Backbone:
         ) from error
     transform = data.create_transform(**data.resolve_model_data_config(model), is_training=False)
 
-    def prepare(image: "Image") -> NDArray[np.float32]:
+    def prepare(image: Image) -> NDArray[np.float32]:
         return np.asarray(transform(image), dtype=np.float32)
 
     return Backbone(name, f"{name} {timm.__version__}", prepare, run_on_torch(model, device))

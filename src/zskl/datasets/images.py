@@ -1,5 +1,7 @@
 """Pictures → features: find the files, decode them, and embed them with a backbone."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import warnings
@@ -43,7 +45,7 @@ class UnreadablePicture(Exception):
 
 def read_picture(
     source: str | os.PathLike[str] | BinaryIO, formats: Sequence[str] | None = None, most: int = MAX_PIXELS
-) -> "Image":
+) -> Image:
     """The picture as it should look, in RGB; of an animation, its first frame. `formats` are Pillow's names."""
     from PIL import ImageOps, UnidentifiedImageError
     from PIL.Image import open as open_image
@@ -67,7 +69,7 @@ def read_picture(
         raise UnreadablePicture(str(error) or type(error).__name__) from error
 
 
-def convert_to_rgb(image: "Image") -> "Image":
+def convert_to_rgb(image: Image) -> Image:
     """Any mode → RGB: 16-bit gray is scaled down, transparent pixels are drawn over white."""
     from PIL.Image import alpha_composite, fromarray, new
 
@@ -355,7 +357,7 @@ def _prepare_batches(
             ahead = coming
 
 
-def _prepare_picture(path: Path, prepare: "Callable[[Image], NDArray[np.float32]]") -> NDArray[np.float32] | str:
+def _prepare_picture(path: Path, prepare: Callable[[Image], NDArray[np.float32]]) -> NDArray[np.float32] | str:
     try:
         return prepare(read_picture(path))
     except UnreadablePicture as error:
