@@ -11,8 +11,8 @@ from baseline_problems import DATA, MARGIN, NEW, ROWS, TRAINING, UNSEEN, double_
 from tolerances import AFTER_FIT, DIFFERENCES, FIT, FORMULA, SOLUTION, STOPPED, SUMS, assert_close
 from zskl import DivergenceError, datasets, metrics
 from zskl.baselines import ALE, CMT, SJE, CMTStar, DeViSE, LatEm
-from zskl.baselines._descent import BilinearProblem, run_descent, signature_coordinates
-from zskl.baselines.bilinear import pairwise_hinge, structured_hinge, weighted_ranking
+from zskl.baselines._descent import run_descent, signature_coordinates
+from zskl.baselines.bilinear import BilinearProblem, pairwise_hinge, structured_hinge, weighted_ranking
 from zskl.baselines.cmt import NetworkProblem
 from zskl.baselines.latem import LatentProblem, mean_hinge
 from zskl.methods import build
