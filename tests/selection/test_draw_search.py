@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
+from zskl import ClassMeansClassifier, datasets, metrics, selection
 from zskl.selection.class_folds import find_shared_validation, prepare_fold_data
 from zskl.selection.draw_search import DrawnModels, _compare_classes, _mean_of_known, list_neighbours
 
@@ -124,8 +124,12 @@ def test_held_out_rows_have_no_part_in_the_space_that_scores_them():
     assert np.abs(centers[0] - centers[1]).max() > 1e-3
 
 
-def test_the_default_stays_unless_another_is_clearly_better(found):
-    tuned = selection.tune(ClassMeansClassifier(), *TRAINING, GRID)
+@pytest.fixture(scope="module")
+def tuned():
+    return selection.tune(ClassMeansClassifier(), *TRAINING, GRID)
+
+
+def test_the_default_stays_unless_another_is_clearly_better(found, tuned):
     against = tuned.against_default
     assert against.over == "classes"
     sure = found.gains - found.doubts
@@ -141,7 +145,7 @@ def test_test_rows_and_unseen_classes_change_nothing():
     rows, draw = DATA.parts["trainval"], np.random.default_rng(0)
     table = DATA.signatures.astype(float)
     table.loc[DATA.unseen_classes] = draw.standard_normal((len(DATA.unseen_classes), table.shape[1]))
-    grid = methods.find("class-means").grid
+    grid = {**GRID, "prior": ("zero", "identity"), "feature_scaling": ("l2", "center-l2")}
     first = selection.tune(ClassMeansClassifier(), DATA.X[rows], DATA.y[rows], DATA.signatures.astype(float), grid)
     other = selection.tune(ClassMeansClassifier(), DATA.X[rows], DATA.y[rows], table, grid)
     assert first.best == other.best
@@ -167,7 +171,8 @@ def test_sparse_rows_are_searched_as_dense_ones_are():
     np.testing.assert_allclose(sparse.gains[1], dense.gains[1], rtol=0, atol=1e-9)
 
 
-def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space():
+def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space(tuned):
+    other = tuned
     draw = np.random.default_rng(0)
     centres = draw.standard_normal((16, 24))
     y = np.repeat(np.arange(16), 10)
@@ -178,4 +183,4 @@ def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space():
     assert tuned.model.prior_ in ("identity", "cosine")
     assert f"prior: auto ({tuned.model.prior_})" in repr(tuned.model) or tuned.model.prior != "auto"
     assert not any(setting["prior"] == "zero" for setting in tuned.settings)
-    assert "plain cosine" not in str(selection.tune(ClassMeansClassifier(), *TRAINING))
+    assert "plain cosine" not in str(other)
