@@ -1,7 +1,5 @@
-"""Arrays of every library: which one, on which device, at which precision, from which seed; sparse and mapped rows.
-
-The only place that knows array libraries.
-"""
+"""Arrays of every library: which one, on which device, at which precision, from which seed; sparse and mapped rows. The
+only place that knows array libraries."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What the classifiers of texts and of pictures share: rows are encoded as numbers, and class means learn from these.
-
-`TextClassifier` and `ImageClassifier` say how rows and descriptions become numbers. What is learned from them is a
-`ClassMeansClassifier`, `model_`, which answers. Its file holds all, and the name of the encoder, never its weights.
-"""
+"""What the classifiers of texts and of pictures share: rows are encoded as numbers, and class means learn from these. A
+file holds the model inside and the name of the encoder, never its weights."""
 
 import copy
 import logging

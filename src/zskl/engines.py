@@ -1,9 +1,6 @@
 """Many calls of one function at once: in processes of this machine (joblib on loky), on a Dask or on a Ray cluster.
-
-What all calls share is sent to each worker once. You get each result exactly once, even if a worker dies. joblib, Dask
-and Ray decide where a call runs. Dask runs through its own client, because joblib's backend for it waits for ever for a
-call whose worker has died for good.
-"""
+What all calls share is sent to each worker once, and you get each result exactly once, even if a worker dies. Dask runs
+through its own client, because joblib's backend for it waits for ever for a call whose worker has died for good."""
 
 import logging
 import os

@@ -1,8 +1,5 @@
 """Scores of zero-shot predictions, three numbers about kernels and projections, and scorers for scikit-learn.
-
-Accuracies are fractions between 0 and 1 and are averaged over classes, so that a large class counts no more than a
-small one.
-"""
+Accuracies are fractions, averaged over classes, so that a large class counts no more than a small one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -428,10 +425,8 @@ class Margins:
 
 def row_margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
     """Margins from scores (n, c), the column (n,) of each row's class and whether each column (c,) is of a seen class.
-
-    A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
-    1 / (rows of its class · classes of its side) to its mean per-class accuracy.
-    """
+    A row leaves the seen classes as soon as the constant γ exceeds its gap; a right one adds 1 / (rows of its class ·
+    classes of its side) to its mean per-class accuracy."""
     return sort_margins(*row_gaps(scores, own, is_seen), row_shares(own, is_seen))
 
 

@@ -1,8 +1,6 @@
-"""Pipelines that end in an estimator of zskl: what a model can do, on rows as its transformers take them.
-
-A pipeline's file holds the model, and of each transformer its parameters and what it has learned: numbers in arrays,
-all else as JSON. Which transformers there can be is a closed list. Nothing in a file names code.
-"""
+"""Pipelines that end in an estimator of zskl: what a model can do, on rows as its transformers take them. A file holds
+the model, and of each transformer, one of a closed list, parameters and what it learned: numbers in arrays, all else as
+JSON. Nothing in a file names code."""
 
 import copy
 import functools

@@ -166,9 +166,9 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """What a protocol found for each row it scored: the place of the row in the dataset, and the class answered. Of
-    gzsl also `gaps`, the best score of a seen class minus the best of an unseen one before calibration, and `right`,
-    whether the row's class is the best on its own side."""
+    """What a protocol found for each row it scored: its place in the dataset, and the class answered; of gzsl also
+    `gaps`, the best score of a seen class minus the best of an unseen one before calibration, and whether the row is
+    `right` on its side."""
 
     rows: NDArray[np.int64]
     answers: NDArray[Any]

@@ -74,10 +74,8 @@ def parse_scaling(scaling: str, parameter: str) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Scaling:
     """Steps, and `mean` (d,) and standard `deviation` (d,) of the training rows, in float64, where one needs them.
-
     `units` (d,) are what entries are divided by before a logarithm, 0 for a column that stays as it is; `sizes` (d,)
-    those of columns. `reason` says why "auto" chose these.
-    """
+    those of columns. `reason` says why "auto" chose these."""
 
     steps: tuple[str, ...]
     mean: NumPyArray | None = None

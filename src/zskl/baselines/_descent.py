@@ -167,10 +167,8 @@ class DescentClassifier(Baseline):
 
 def signature_coordinates(Y: Array) -> tuple[Array, Array]:
     """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for r = p all coordinates, Q = I.
-
-    Descent moves a map only within the span of the training signatures, and is the same in any orthonormal coordinates.
-    The rank matters: centred signatures of C classes span C − 1 directions, and one more would be rounding errors.
-    """
+    Descent moves a map only within the span of the training signatures. Centred ones of C classes span C − 1
+    directions; one more would be rounding errors."""
     exact = to_numpy(Y).astype(np.float64)
     _, sizes, directions = np.linalg.svd(exact, full_matrices=False)
     rank = max(1, int(np.sum(sizes > RANK * sizes[0])))

@@ -1,7 +1,4 @@
-"""SSE, semantic similarity embedding: classes and samples are mixtures of seen classes.
-
-π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
-"""
+"""SSE, semantic similarity embedding: classes and samples are mixtures of seen classes."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY

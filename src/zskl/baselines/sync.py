@@ -155,11 +155,9 @@ def fit_one_vs_other(rows: Rows, signs: Array, lam: float, tolerance: float) -> 
 
 
 def fit_structured(rows: Rows, own: Array, margins: Array, lam: float, tolerance: float) -> NumPyArray:
-    """(d, C) classifiers under the structured loss, proven to be within the tolerance where rounding allows.
-
-    The softmax of a smoothed maximum is a feasible point of the dual. Its gap has two parts: what smoothing adds, and
-    ‖gradient‖²/2λ. L-BFGS goes on while the second is the larger one; then there is less smoothing.
-    """
+    """(d, C) classifiers under the structured loss, proven to be within the tolerance where rounding allows. The
+    softmax of a smoothed maximum is a feasible point of the dual, whose gap is what smoothing adds plus ‖gradient‖²/2λ.
+    L-BFGS goes on while the second is larger; then there is less smoothing."""
     W, C, smoothing, here, stop = None, own.shape[1], FIRST_SMOOTHING, 0, GRADIENTS[0]
     for _ in range(ROUNDS):
         loss, here = smoothed_structured_loss(own, margins, smoothing), here + 1

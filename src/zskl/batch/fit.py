@@ -1,8 +1,6 @@
-"""Class means of a folder of shards, more rows than memory holds: every shard is read once and becomes sums.
-
-A task is one shard, whatever the engine and however many workers it has, and sums are merged in the order of the
-shards. So every engine gives the same model, as far as the linear algebra of its machines does.
-"""
+"""Class means of a folder of shards, more rows than memory holds. A task is one shard, read once, whatever the engine,
+and sums are merged in the order of the shards: so every engine gives the same model, as far as the linear algebra of
+its machines does."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

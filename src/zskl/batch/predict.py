@@ -1,8 +1,5 @@
-"""A fitted model on features files: the best classes of each row, or why, or vectors to search in.
-
-A file may be of any length, because it is read in blocks. A folder of files, or shards, gets a file of predictions for
-each, and what is finished is not done again.
-"""
+"""A fitted model on features files of any length, read in blocks: the best classes of each row, or why, or vectors to
+search in. A folder of files, or shards, gets a file of predictions for each, and what is finished is not done again."""
 
 import codecs
 import csv

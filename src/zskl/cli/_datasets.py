@@ -1,7 +1,5 @@
-"""The dataset that the options of a command name, with its files.
-
-Imported inside commands: the datasets bring pandas and scikit-learn.
-"""
+"""The dataset that the options of a command name, with its files. Imported inside commands: it brings pandas and
+scikit-learn."""
 
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
-"""Networks that turn pictures into features, by name: EfficientNet-Lite, models of timm, and ONNX files.
-
-To add one, write a function that returns a `Backbone`, and name it in `extra_of` and `load_backbone`.
-"""
+"""Networks that turn pictures into features, by name: EfficientNet-Lite, models of timm, and ONNX files. To add one,
+write a function that returns a `Backbone`, and name it in `extra_of` and `load_backbone`."""
 
 from __future__ import annotations
 

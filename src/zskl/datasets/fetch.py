@@ -1,8 +1,5 @@
-"""Where a benchmark is on this machine, and how to get it: download the xlsa17 package, unpack it, record checksums.
-
-All of it happens in a hidden folder beside the target, which appears when it is complete. A download that breaks off is
-not continued: the next call starts from the beginning.
-"""
+"""Where a benchmark is on this machine, and how to get it: download the xlsa17 package, unpack it, record checksums,
+all in a hidden folder beside the target, which appears when it is complete. A download that breaks off begins again."""
 
 import os
 import shutil

@@ -1,7 +1,5 @@
-"""Accented letters, drawn from fonts and described by Unicode: an é is an e with an acute. Always available.
-
-The classes are Latin letters with at most one mark, described as Unicode takes them apart.
-"""
+"""Accented letters, drawn from fonts and described by Unicode, which takes an é apart as an e with an acute. Always
+available. The classes are Latin letters with at most one mark."""
 
 import string
 import unicodedata

@@ -1,7 +1,5 @@
-"""Seeded parts for data without any: unseen classes, test rows, and validation folds by thirds of the classes.
-
-A validation fold holds out a third of the seen classes. Every such fold in this library comes from `folds_of_thirds`.
-"""
+"""Seeded parts for data without any: unseen classes, test rows, and validation folds, which hold out a third of the
+seen classes each. Every such fold in this library comes from `folds_of_thirds`."""
 
 from collections.abc import Sequence
 from typing import TypeVar

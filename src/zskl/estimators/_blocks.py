@@ -217,11 +217,9 @@ class Spectrum:
         return self.weights(after) / self.weights(before)
 
     def sum_directions(self, means: NDArray[np.floating], rows: Floats, shrinkage: float) -> Floats:
-        """(C, d) Σ x̂ of the training rows of each class, about N_c s M̃_c / √(‖M̃_c‖² + tr(S_ρ⁻¹ S)), block by block.
-
-        So no second pass over them is needed. The root is that of the mean of ‖x̃‖² over the class. `means` are M̃
-        (C, d), `rows` N (C,).
-        """
+        """(C, d) Σ x̂ of the training rows of each class, about N_c s M̃_c / √(‖M̃_c‖² + tr(S_ρ⁻¹ S)), block by block,
+        so no second pass over them is needed: the root is that of the mean of ‖x̃‖² over the class. `means` are M̃ (C,
+        d), `rows` N (C,)."""
         weights = self.weights(shrinkage)
         found = []
         parts = zip(*map(self.blocks.split, (means, self.values, weights)), self.blocks.shares.tolist(), strict=True)

@@ -1,7 +1,5 @@
-"""What class means learn from training rows: their sums, some rows to keep, the whitened space, the kernel's weights.
-
-`Sums` are all that is read from the rows. `FitCache` works everything else out from them, for any settings.
-"""
+"""What class means learn from training rows: `Sums` are all that is read from these, with some rows to keep, and
+`FitCache` works out the rest, the whitened space and the kernel's weights, for any settings."""
 
 from __future__ import annotations
 
@@ -560,12 +558,9 @@ def agrees_with_signatures(means: Floats, signatures: Floats) -> bool:
 def predict_left_out(
     targets: Floats, regression: Floats, inverse: Floats, owners: NDArray[np.int64], classes: int
 ) -> Floats:
-    """(R, d) what the process says of each training class without its own rows.
-
-    `targets` T (R, d), `regression` B(T − S) (R, d) with the prior means S, `inverse` B (R, R), `owners` (R,) classes.
-    A class of rows U is left out by T_U − (B_UU)⁻¹ (B(T − S))_U. The centre of the others is not that of all: without
-    c it lies where their targets grow by T_c / (C − 1).
-    """
+    """(R, d) what the process says of each training class without its own rows: a class of rows U by T_U − (B_UU)⁻¹
+    (B(T − S))_U. `targets` T (R, d), `regression` B(T − S) with the prior means S, `inverse` B (R, R), `owners` (R,).
+    The centre of the others is not that of all: without c it lies where their targets grow by T_c / (C − 1)."""
     found, sums = np.empty_like(targets), inverse.sum(axis=1)
     for code in range(classes):
         mine = np.flatnonzero(owners == code)
@@ -600,11 +595,9 @@ class LeftOutClasses:
 
 
 def description_worth(described: Floats, directions: Floats, rows: Floats, center: bool = False) -> float:
-    """n₀ from m̂ (R, d) of classes left out and the mean x̂ (R, d) of their `rows` (R,) many rows.
-
-    The mean of N rows is θ plus something of mean square σ²/N, and their mean square about it is σ²(N − 1)/N. p is
-    that of least squares. With `center` what is common to all classes does not count: it tells no class from another.
-    """
+    """n₀ from m̂ (R, d) of classes left out and the mean x̂ (R, d) of their `rows` (R,) many rows: the mean of N rows
+    is θ plus something of mean square σ²/N, and their mean square about it is σ²(N − 1)/N. p is that of least squares.
+    With `center` what is common to all classes does not count."""
     free = float(rows.sum()) - len(rows)
     if free <= 0 or (center and len(rows) < 2):
         return ONE_ROW_WORTH  # nobody knows σ²

@@ -1,7 +1,5 @@
-"""The base class of every zero-shot classifier: input checks, scaling, candidates, answers, explanations, saving.
-
-A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
-"""
+"""The base class of every zero-shot classifier: input checks, scaling, candidates, answers, explanations, saving. A
+method writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`."""
 
 import copy
 import logging

@@ -1,8 +1,5 @@
-"""Zero-shot kernel learning: the estimator, and the training of stacks of it.
-
-A stack is K classifiers that differ only in numbers. They learn their projections (K, d, p) in one run, which is how a
-search tries many settings at once; `fit` is a stack of one.
-"""
+"""Zero-shot kernel learning: the estimator, and the training of stacks: K classifiers that differ only in numbers learn
+their projections (K, d, p) in one run, which is how a search tries many settings at once. `fit` is a stack of one."""
 
 import copy
 import logging

@@ -1,9 +1,6 @@
-"""What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
-
-A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
-`version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is ignored,
-and so lost when the record is written again. A line of a newer version is refused.
-"""
+"""What one finished run left behind: its configuration, choices, results, times, seed, versions and data. A record is
+one line of JSON in `records.jsonl`. Lines of zskl 0.1 have no `version`; they are read too, and so are those of
+versions 2 and 3. A field that this version does not know is ignored; a line of a newer version is refused."""
 
 import base64
 import types
@@ -80,11 +77,9 @@ class ZeroShot:
 
 @dataclass(frozen=True)
 class Generalised:
-    """The generalised protocol: seen and unseen classes together.
-
-    `harmonic` is H and `ausuc` the area under the curve. `calibration` is the constant that was subtracted from the
-    scores of seen classes. `declined`, `adaptation` and `answers` are as in `ZeroShot`.
-    """
+    """The generalised protocol: seen and unseen classes together. `harmonic` is H, `ausuc` the area under the
+    curve, and `calibration` the constant that was subtracted from the scores of seen classes; the others are as in
+    `ZeroShot`."""
 
     protocol: str = "gzsl"
     unseen: float | None = None

@@ -1,8 +1,6 @@
-"""Run folders: a file of JSON lines that grows by one line for each finished piece of work, and the records in it.
-
-A line is appended by one write and flushed to the disk, so that whatever ends a run leaves whole lines. A line that a
-power cut tore is cut off when the file is opened again.
-"""
+"""Run folders: a file of JSON lines that grows by one line for each finished piece of work, and the records in it. A
+line is appended by one write and flushed to the disk; one that a power cut tore is cut off when the file is opened
+again."""
 
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """What the records of one dataset mean: sentences on unseen classes, all classes and examples, and the table of a run.
-
-Nothing is said to lead unless the paired interval of its lead excludes 0.
-"""
+Nothing is said to lead unless the paired interval of its lead excludes 0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

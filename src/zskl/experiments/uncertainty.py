@@ -1,8 +1,6 @@
-"""Figures of records with intervals, and paired differences between methods, from the answers in records.
-
-Every draw takes the same classes and rows for all records of the same data. With several seeds a draw also takes as
-many of them, with replacement, and its figure is their mean. Methods with as many seeds get the same draws of seeds.
-"""
+"""Figures of records with intervals, and paired differences between methods, from the answers in records. Every draw
+takes the same classes and rows for all records of the same data, and as many of several seeds, with replacement; its
+figure is their mean. Methods with as many seeds get the same draws of seeds."""
 
 import statistics
 from collections import OrderedDict
@@ -88,11 +86,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Leaders:
-    """Who is first in a column, and who is `best`: the first and all whose paired interval with it includes 0.
-
-    Nobody is best where all are, or where fewer than two have the figure. `unknown` are those without answers of rows;
-    where there are any, nobody is best.
-    """
+    """Who is first in a column, and who is `best`: the first and all whose paired interval with it includes 0; nobody
+    where that is all, or fewer than two have the figure, or any are `unknown`, without answers of rows."""
 
     first: str | None = None
     best: frozenset[str] = frozenset()

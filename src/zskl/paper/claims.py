@@ -1,8 +1,6 @@
-"""What the paper claims, held against the records: yes, no, undecided, or not by these data.
-
-Every case is a difference with an interval and a p-value. Holm's correction is over the cases of all claims together,
-and a case is answered only where its corrected p-value is below 0.05.
-"""
+"""What the paper claims, held against the records: yes, no, undecided, or not by these data. Every case is a difference
+with an interval and a p-value, and is answered only where this, after Holm's correction over the cases of all claims,
+is below 0.05."""
 
 import math
 import statistics
@@ -184,11 +182,9 @@ def _curve_difference(found: Sequence[SensitivityRecord], name: str, value: floa
 
 
 def least_certain(found: Sequence[Difference | None]) -> Difference | None:
-    """Of differences that a claim needs all of, the one that speaks for it least; None where one is not known.
-
-    All are above 0 only where this one is, so no correction is needed for their number. Where it is below 0 the claim
-    fails; that any of them is below 0 is a chance for each, which its p-value is corrected for.
-    """
+    """Of differences that a claim needs all of, the one that speaks for it least; None where one is not known. All are
+    above 0 only where this one is, so no correction is needed for their number. Where it is below 0 the claim fails;
+    its p-value is corrected for the chances of each."""
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):
         return None

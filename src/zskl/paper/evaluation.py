@@ -1,8 +1,5 @@
-"""The units of the evaluation: what there is to run for some of its parts, and how long that took.
-
-Beside evaluations, which are those of `zskl run`, there are two kinds of units of its own: accuracy while one setting
-varies, and the course of training.
-"""
+"""The units of the evaluation: what there is to run for some of its parts, and how long that took. They are those of
+`zskl run`, and two of its own: accuracy while one setting varies, and the course of training."""
 
 import json
 import os

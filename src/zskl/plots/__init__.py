@@ -1,9 +1,6 @@
-"""Figures in the style of scikit-learn's displays, drawn by matplotlib.
-
-A display holds the arrays that it draws. `from_estimator` computes them from a fitted model, `from_records` reads them
-from what `zskl run` wrote. `plot(ax=None)` draws into your axes or a new figure; then `ax_` and `figure_` are yours to
-change and save.
-"""
+"""Figures in the style of scikit-learn's displays, drawn by matplotlib. A display holds the arrays that it draws:
+`from_estimator` computes them, `from_records` reads them from what `zskl run` wrote. `plot(ax=None)` draws into your
+axes or a new figure; then `ax_` and `figure_` are yours to change and save."""
 
 from zskl.plots.class_accuracy import ClassAccuracyDisplay
 from zskl.plots.comparison import ComparisonDisplay

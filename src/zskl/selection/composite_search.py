@@ -1,11 +1,9 @@
 """The searches of pipelines and committees, by searches of the estimators in them.
 
-The grid of a pipeline has names as scikit-learn writes them, `step__parameter`. For each setting of the transformers
-every fold is transformed once; the search of the last step then shares fits as it does without a pipeline.
-
-Each member of a committee is searched by itself on the same folds. Its settings with the best zero-shot accuracy and
-the best harmonic mean go on. Their scores of validation rows are computed once, and every mixture of weights and
-temperatures is judged from these. The committee as it is, its default setting, is compared with them.
+For each setting of a pipeline's transformers every fold is transformed once; the search of the last step then shares
+fits as it does without a pipeline. Each member of a committee is searched by itself on the same folds. The scores of
+its best settings, by either figure, are computed once, and every mixture of weights and temperatures is judged from
+these, the committee as it is among them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """The search of a grid: its settings are trained on each fold and judged on its validation rows, also beyond an edge.
 
-With halving not every run goes on to longer training and to further folds. A run is a fit with all settings that it
-serves, such as the numbers of epochs. Every run is made on the first fold, with the fewest epochs. The better ones are
-made there with all epochs. The best of these, by either figure, go on to the other folds. A setting that is left behind
-cannot be chosen any more. Beyond the edge of a grid only runs that the present choices do not beat on the first fold go
-on.
+A run is a fit with all settings that it serves, such as the numbers of epochs. With halving every run is made on the
+first fold with the fewest epochs, the better ones there with all of them, and the best, by either figure, on the other
+folds. Beyond the edge of a grid only runs that beat the present choices on the first fold go on.
 """
 
 import copy
@@ -485,11 +483,9 @@ def is_grid_number(value: Any) -> bool:
 
 
 def find_next_grid_value(values: Sequence[float], value: float, side: str, bounds: tuple[float, float]) -> float | None:
-    """The value one step beyond `value`, which is at or beyond that end of the grid's `values`; None at the bound.
-
-    A grid of at least three equally distant values, or with one that is not positive, goes on by its last difference;
-    another by the ratio of its last two values. Whole numbers stay whole. The last step ends at the bound.
-    """
+    """The value one step beyond `value`, which is at or beyond that end of the grid's `values`, at most the bound; None
+    there. A grid of at least three equally distant values, or with one that is not positive, goes on by its last
+    difference; another by the ratio of its last two values. Whole numbers stay whole."""
     up = side == "highest"
     last, before = (values[-1], values[-2]) if up else (values[0], values[1])
     limit = bounds[up]

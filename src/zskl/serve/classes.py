@@ -1,8 +1,5 @@
-"""The classes of a running service: a snapshot of them for each request, and the changes to them.
-
-A change is first written to the database and flushed to the disk, then a new snapshot replaces the old one. So a class
-is there whole or not at all, even after a crash.
-"""
+"""The classes of a running service: a snapshot of them for each request, and the changes to them. A change is on the
+disk before a new snapshot replaces the old one, so a class is there whole or not at all, even after a crash."""
 
 import copy
 import unicodedata

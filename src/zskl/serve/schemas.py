@@ -1,8 +1,6 @@
-"""What goes in and out over HTTP, as types, by resource. The OpenAPI description is made from these.
-
-Bodies are pydantic models, which check what a client sends. Answers are `TypedDict`s: plain dictionaries whose fields
-mypy checks. They cost nothing at run time, and may have a field called "class".
-"""
+"""What goes in and out over HTTP, as types, by resource: the OpenAPI description is made from these. Bodies are
+pydantic models, which check what a client sends; answers are `TypedDict`s, which mypy checks and which cost nothing at
+run time."""
 
 from typing import Annotated, Literal, NotRequired
 

@@ -1,9 +1,6 @@
-"""What a service keeps in an SQLite database: the classes that were added, what it was taught, and the last changes.
-
-A change is one line, a JSON object. It is applied in a transaction, which is on the disk before the change is
-acknowledged, and recorded with the lines that undo it. The same lines are what versions 0.1 and 0.2 wrote to a file of
-classes, which is taken over, and what is exported.
-"""
+"""What a service keeps in an SQLite database: the classes that were added, what it was taught, and the last changes. A
+change is one line, a JSON object, as versions 0.1 and 0.2 wrote them to a file of classes, which is taken over. It is
+on the disk before it is acknowledged, with the lines that undo it."""
 
 import base64
 import json

@@ -1,8 +1,5 @@
-"""What the text in a cell says: a number, a truth value, a date, a word, or nothing; and what becomes of it.
-
-A `Preparation` says how columns with holes and words become numbers. It is learned once and kept, so that new rows, or
-new classes, become numbers in the same way.
-"""
+"""What the text in a cell says: a number, a truth value, a date, a word, or nothing. A `Preparation` says what becomes
+of columns with holes and words: it is learned once and kept, for new rows and new classes."""
 
 import json
 import math

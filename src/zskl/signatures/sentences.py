@@ -1,9 +1,6 @@
-"""Signatures from sentences: class names or descriptions, put into templates → one vector each.
-
-The texts are recorded beside the vectors: the record of signatures.csv is signatures.texts.json. It has the encoder,
-the templates, the texts of each class, and the checksum of the table, so that it is never taken for the record of
-another one.
-"""
+"""Signatures from sentences: class names or descriptions, put into templates → one vector each. The record of
+signatures.csv is signatures.texts.json: the encoder, the templates, the texts of each class, and the checksum of the
+table, so that it is never taken for the record of another one."""
 
 import hashlib
 import json

@@ -1,8 +1,6 @@
-"""Whether descriptions explain anything: how well they predict training classes left out, against permuted ones.
-
-A Gaussian process predicts the direction of each class from the descriptions of the others, in closed form. The same
-is done with the rows of the table permuted. If these predict as well, the table tells nothing of what the rows show.
-"""
+"""Whether descriptions explain anything: a Gaussian process predicts the direction of each training class from the
+descriptions of the others, in closed form. If it does as well with the rows of the table permuted, the table tells
+nothing."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,9 +1,9 @@
 """A training step in NumPy: loss and gradient of a batch in buffers that are made once, and the update of RMSprop.
 
-The formulas are those of `objective`; the tests compare the two. This one is quicker for three reasons. Products write
-into buffers, so nothing of size d × p is allocated. The gradient is one product, [Xᵀ, Z] [U; diag(b) Y] with Z = W Yᵀ,
-or [Xᵀ, W] [U; N]. What lies between the products is a few passes over (n, C), where the loss reaches the true class by
-index, not by masks. Where numba is installed and W is large enough to be worth it, loops are compiled.
+The formulas are those of `objective`; the tests compare the two. Products write into buffers, so nothing of size d × p
+is allocated. The gradient is one product, [Xᵀ, Z] [U; diag(b) Y] with Z = W Yᵀ, or [Xᵀ, W] [U; N]. Between the products
+are a few passes over (n, C), where the loss reaches the true class by index. Where numba is installed and W is large
+enough to be worth it, loops are compiled.
 """
 
 from collections.abc import Callable

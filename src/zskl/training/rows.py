@@ -1,8 +1,6 @@
-"""Training rows that stay as the caller has them, and are scaled when they are read: no scaled copy of all of them.
-
-A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a
-file, which are slow to pick one by one, unless they are streamed; and for a GPU, which holds it.
-"""
+"""Training rows that stay as the caller has them, and are scaled when they are read. A copy is made where it is small,
+which is a little quicker, unless a method reads the rows once; of rows in a file, which are slow to pick one by one,
+unless they are streamed; and for a GPU, which holds it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

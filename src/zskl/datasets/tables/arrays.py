@@ -1,7 +1,5 @@
-"""Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names.
-
-MATLAB files of both kinds, v5 and v7.3 (HDF5), are read in the same way: MATLAB's orientation, text as strings.
-"""
+"""Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names. MATLAB files of
+both kinds, v5 and v7.3 (HDF5), are read in the same way: MATLAB's orientation, text as strings."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
-"""How columns with holes and words become features: means in place of holes, a column of 0 and 1 for each category.
-
-All of it is learned from training rows and kept, as a `Preparation`.
-"""
+"""How columns with holes and words become features: means in place of holes, a column of 0 and 1 for each category. All
+of it is learned from training rows and kept, as a `Preparation`."""
 
 import warnings
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
-"""CSV and TSV. A features file is opened twice: for its first lines, and for its rows, which pandas reads in blocks.
-
-If something is wrong, a further, slow reading finds the line to blame. Rows with words and holes are read so at once.
-"""
+"""CSV and TSV. A features file is opened twice: for its first lines, and for its rows, which pandas reads in blocks. If
+something is wrong, a slow reading finds the line to blame. Rows with words and holes are read so at once."""
 
 import csv
 import re
