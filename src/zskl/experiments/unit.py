@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from zskl import methods, metrics, protocols, selection
 from zskl._arrays import to_numpy
+from zskl._files import file_digest
 from zskl._validation import check_count, check_option
 from zskl.datasets import Dataset, tables, xlsa17
 from zskl.decisions import Decider, area_under_curve, measure_known
@@ -138,7 +139,7 @@ class Unit:
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
                 **({"chosen": chosen} if self.chosen else {}),
-                **({"none_of_these": _fingerprint(self.none_of_these)} if self.none_of_these else {}),
+                **({"none_of_these": file_digest(self.none_of_these)} if self.none_of_these else {}),
             }
         )
 
@@ -509,11 +510,6 @@ def evaluate_decisions(model: ZeroShotClassifier, data: Dataset, none: str | Non
         caught = float(decider.unknown(scores).mean())
         auroc = area_under_curve(np.concatenate(known), measure_known(scores, decider.decisions.lead))
     return record.Decided(coverage, size, alarms, caught, auroc, levels)
-
-
-def _fingerprint(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:

@@ -245,7 +245,8 @@ class _Reading:
 
     def _read_plain_word(self, k: int, item: _Item) -> None:
         if item.word == ",":  # a size is no part's, and what is denied or stands beside a part is complete
-            settled = [one for one in self._pending if self._is_settled(one)]
+            whole = self._phrases.is_of_whole
+            settled = [one for one in self._pending if one.denied or self._is_beside(one) or whole(one.item)]
             rest = [one for one in self._pending if one not in settled]
             self._pending = settled
             self._give(self._subject)
@@ -297,9 +298,6 @@ class _Reading:
 
     def _word(self, k: int) -> str:
         return self._items[k].word if 0 <= k < len(self._items) else "."
-
-    def _is_settled(self, one: _Pending) -> bool:
-        return one.denied or self._is_beside(one) or self._phrases.is_of_whole(one.item)
 
     def _is_beside(self, one: _Pending) -> bool:
         """Whether it follows a part directly: "wings black"."""
