@@ -260,10 +260,12 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, descriptions, candidates : as for `predict`
-            Rows, and which classes to choose from.
+        X : list
+            Rows, as for `fit`.
         coverage : float, default=0.9
             How often the set holds the true class.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
 
         Returns
         -------
@@ -302,10 +304,12 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, descriptions, candidates : as for `predict`
-            Rows, and which classes to choose from.
+        X : list
+            Rows, as for `fit`.
         k : int, default=5
             How many classes to name.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
         return_scores : bool, default=False
             Whether to return the scores too.
 
@@ -418,10 +422,12 @@ class EncodedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, descriptions, candidates : as for `predict`
-            Rows, and which classes to choose from.
+        X : list
+            Rows, as for `fit`.
         top : int, default=5
             How many reasons an explanation shows.
+        descriptions, candidates : as for `predict`
+            Which classes to choose from.
         label, against : class name, default=None
             The class to explain, and the one to compare it with; None takes the answer, and the next best class.
 

@@ -564,10 +564,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, signatures, candidates, calibrated : as for `predict`
-            Rows, which classes to rank, and whether scores of seen ones are lowered.
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
         k : int, default=5
             How many classes to name.
+        signatures, candidates, calibrated : as for `predict`
+            Which classes to rank, and whether scores of seen ones are lowered.
         return_scores : bool, default=False
             Whether to return the scores too.
 
