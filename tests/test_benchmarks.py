@@ -343,8 +343,9 @@ def test_a_draw_of_adapters_nests_its_examples_and_has_wrong_descriptions(tmp_pa
     assert sorted(map(tuple, wrong)) == sorted(map(tuple, right))
 
 
-def test_methods_are_measured_again_in_the_draws_that_are_there(tmp_path):
+def test_methods_are_measured_again_in_the_draws_that_are_there(tmp_path, monkeypatch):
     """Lines of the others stay; a mark says which draws are through, until all are."""
+    monkeypatch.setattr("logging.disable", lambda level: None)  # which would silence all tests that follow
     rng = np.random.default_rng(0)
     names, y = np.array([f"class {k:02}" for k in range(24)]), np.repeat(np.arange(24), 7)
     S = rng.normal(size=(24, 3)).astype(np.float32)
