@@ -12,9 +12,15 @@ from tolerances import AFTER_FIT, DIFFERENCES, FIT, FORMULA, SOLUTION, STOPPED, 
 from zskl import DivergenceError, datasets, metrics
 from zskl.baselines import ALE, CMT, SJE, CMTStar, DeViSE, LatEm
 from zskl.baselines._descent import run_descent, signature_coordinates
-from zskl.baselines.bilinear import BilinearProblem, pairwise_hinge, structured_hinge, weighted_ranking
+from zskl.baselines.bilinear import (
+    BilinearProblem,
+    LatentProblem,
+    mean_hinge,
+    pairwise_hinge,
+    structured_hinge,
+    weighted_ranking,
+)
 from zskl.baselines.cmt import NetworkProblem
-from zskl.baselines.latem import LatentProblem, mean_hinge
 from zskl.methods import build
 from zskl.training.solver import batch_indices
 

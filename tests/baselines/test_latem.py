@@ -5,7 +5,7 @@ import numpy as np
 from baseline_problems import DATA, NEW, TRAINING, double_training
 from tolerances import SUMS, assert_close
 from zskl.baselines import LatEm
-from zskl.baselines.latem import LatentProblem
+from zskl.baselines.bilinear import LatentProblem
 
 
 def test_the_best_map_scores():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from zskl.baselines._baseline import Baseline
-from zskl.baselines.bilinear import ALE, SJE, DeViSE
+from zskl.baselines.bilinear import ALE, SJE, DeViSE, LatEm
 from zskl.baselines.cmt import CMT, CMTStar
 from zskl.baselines.cnzsl import CNZSL
 from zskl.baselines.conse import ConSE
@@ -12,7 +12,6 @@ from zskl.baselines.dap import DAP, IAP
 from zskl.baselines.eszsl import ESZSL
 from zskl.baselines.exem import EXEM
 from zskl.baselines.gfzsl import GFZSL
-from zskl.baselines.latem import LatEm
 from zskl.baselines.sae import SAE
 from zskl.baselines.sse import SSE
 from zskl.baselines.sync import SynC
