@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.types import Scope
 
+from zskl.serve.classes import ClassSnapshot
 from zskl.serve.errors import quote
-
-if TYPE_CHECKING:
-    from zskl.serve.classes import ClassSnapshot
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 GIVEN_ID = re.compile(rb"[!-~]{1,128}")  # what a client may call its request
@@ -105,7 +103,7 @@ class Metrics:
         if STATM.exists():
             self._memory.set(int(STATM.read_text("ascii").split()[1]) * PAGE)
 
-    def text(self, snapshot: "ClassSnapshot") -> bytes:
+    def text(self, snapshot: ClassSnapshot) -> bytes:
         """All that was counted, by all processes, and what there is now."""
         self._note_memory()
         kinds = list(snapshot.kinds.values())
