@@ -5,15 +5,17 @@ Run, in this order:
     python benchmarks/adapters.py pack FOLDER --root DATA [--only NAME ...]
     python benchmarks/adapters.py measure FOLDER RESULTS --workers 16 --limit 540 [--only NAME ...] [--draws 20]
         [--method METHOD ...]
-    python benchmarks/adapters.py show RESULTS [MORE ...]
+    python benchmarks/adapters.py show [benchmarks/results/adapters.json] RESULTS [MORE ...]
 
 `pack` writes each problem as one file: those of DATA/zoo, CUB with two networks from DATA/xlsa17 and
 DATA/xlsa17_resnet50, and the docstrings of shared_space.py, which need MiniLM. `measure` reads nothing but FOLDER. It
 writes a file of JSON lines for each draw when it is done, starts none after LIMIT seconds, and skips those that are
 there: run the same command again until it says that nothing is left, on one machine or several. What matters most comes
-first. With --method it measures these methods again in the draws that are there, and replaces their lines; the others'
-lines stay. Until all draws are through, files named `.again` mark those that are. `show` prints tables, and writes
-benchmarks/results/adapters.json, docs/figures/adapters-examples.svg and the tables of docs/adapters.md.
+first. With --method it measures these methods again in the draws that are there or in the record below, and replaces
+their lines; the others' lines stay. Until all draws are through, files named `.again` mark those that are. `show`
+prints tables, and writes benchmarks/results/adapters.json, docs/figures/adapters-examples.svg and the tables of
+docs/adapters.md. Give it that record too to keep what it has: a line of a later source replaces the same line of an
+earlier one. Regrets are over the draws that all methods of a cell have.
 
 A draw takes a quarter of the classes, at least five, as unseen; CUB has its published split, and a draw is of examples.
 Models learn from rows of seen classes. "published" has the settings of the papers and nothing of ours (class means: its
@@ -31,6 +33,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,7 @@ ROW_METHODS = ("class-means", "transclip", "stata", "zlap")
 METHODS = tuple(dict.fromkeys((*EXAMPLE_METHODS, *ROW_METHODS)))
 WRONG = " (another's description)"
 TRAIN, UNSEEN, HELD_BACK = 0, 1, 2
+CELL = ("part", "problem", "method", "variant", "k", "presence", "batch")  # what names a line, with its seed
 AGAIN = 200  # samples of draws for an interval
 RECORD = Path(__file__).parent / "results" / "adapters.json"
 PAGE = Path(__file__).parents[1] / "docs" / "adapters.md"
@@ -181,8 +185,17 @@ def draw_file(out: Path, path: Path, seed: int) -> Path:
 
 
 def is_done(target: Path, again: list[str] | None) -> bool:
-    """Only draws that are there can be measured again."""
-    return target.exists() if not again else target.with_suffix(".again").exists() or not target.exists()
+    """Only draws that are there, or in the record, can be measured again."""
+    if not again:
+        return target.exists()
+    return target.with_suffix(".again").exists() or not (target.exists() or target.stem in recorded_draws())
+
+
+@cache
+def recorded_draws() -> frozenset[str]:
+    """The draws of the record, by the names of their files."""
+    cells = json.loads(RECORD.read_text("utf-8"))["accuracies"] if RECORD.exists() else []
+    return frozenset(f"{one['problem']}-{seed:02}" for one in cells for seed in one["seeds"])
 
 
 def replace_lines(
@@ -192,7 +205,7 @@ def replace_lines(
     gone = {*again, "descriptions"} if "stata" in again else set(again)
     times: dict[str, float] = {}
     kept: list[dict[str, Any]] = []
-    for line in map(json.loads, target.read_text("utf-8").splitlines()):
+    for line in map(json.loads, target.read_text("utf-8").splitlines() if target.exists() else ()):
         if line["part"] == "times":
             times |= line["times"]
         elif line["method"] not in gone:
@@ -364,32 +377,49 @@ def measure(
 # Tables
 
 
-def collect(folders: list[Path]) -> pd.DataFrame:
-    """A row for each measured accuracy; the columns that do not apply are empty."""
-    files = {path.name: path for folder in folders for path in sorted(folder.glob("*.jsonl"))}
-    lines = [json.loads(line) for path in files.values() for line in path.read_text("utf-8").splitlines()]
-    return pd.DataFrame(lines)
+def collect(sources: list[Path]) -> pd.DataFrame:
+    """A row for each accuracy in folders and records, the newest; the columns that do not apply are empty."""
+    lines: list[dict[str, Any]] = []
+    for source in sources:
+        if source.is_file():
+            lines += to_lines(json.loads(source.read_text("utf-8")))
+            continue
+        for path in sorted(source.glob("*.jsonl")):
+            lines += map(json.loads, path.read_text("utf-8").splitlines())
+    frame = pd.DataFrame(lines)
+    return frame[(frame["part"] == "times") | ~frame.duplicated([*CELL, "seed"], keep="last")]
+
+
+def to_lines(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines that a record was made of; of seconds and accepted batches it has the median and the share."""
+    for cell in record["accuracies"]:
+        line = {name: cell[name] for name in (*CELL, "seconds") if name in cell}
+        line |= {"accepted": cell["accepted"] / len(cell["seeds"])} if "accepted" in cell else {}
+        for seed, accuracy in zip(cell["seeds"], cell["accuracy"], strict=True):
+            yield {**line, "seed": seed, "accuracy": accuracy}
+    for problem, times in record["times"].items():
+        yield {"part": "times", "problem": problem, "times": times}
 
 
 def to_record(frame: pd.DataFrame) -> dict[str, Any]:
     """Accuracies of all draws, by what was measured; and the median of seconds."""
     found: dict[str, Any] = {"accuracies": [], "times": {}}
-    names = ["part", "problem", "method", "variant", "k", "presence", "batch"]
     measured = frame[frame["part"] != "times"]
-    for key, some in measured.groupby(names, dropna=False, sort=True):
-        cell = {name: value for name, value in zip(names, key, strict=True) if value == value}
+    for key, some in measured.groupby(list(CELL), dropna=False, sort=True):
+        cell = {name: value for name, value in zip(CELL, key, strict=True) if value == value}
         cell |= {name: int(cell[name]) for name in ("k", "batch") if name in cell}
         some = some.sort_values("seed")
         kept = {"accuracy": some["accuracy"].round(2).tolist(), "seeds": some["seed"].tolist()}
         if some["accepted"].notna().any():
-            kept["accepted"] = int(some["accepted"].sum())
+            kept["accepted"] = round(some["accepted"].sum())
         if some["seconds"].notna().any():
             kept["seconds"] = float(f"{some['seconds'].median():.2g}")
         found["accuracies"].append({**cell, **kept})
     for problem, some in frame[frame["part"] == "times"].groupby("problem"):
-        times = pd.DataFrame(some["times"].tolist())
+        # Medians of a record have no seed: they stay where nothing newer was measured.
+        parts = [pd.DataFrame(some.loc[kept, "times"].tolist()) for kept in (some["seed"].isna(), some["seed"].notna())]
         # Of CUB only the first draw of a unit fits anything.
-        found["times"][problem] = {name: float(f"{times[name].median():.2g}") for name in times}
+        found["times"][problem] = {name: float(f"{part[name].median():.2g}") for part in parts for name in part}
     return found
 
 
@@ -430,12 +460,18 @@ class Cells:
             found.append((np.nan_to_num(regrets.to_numpy()) * there).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
         return np.array(found)
 
+    @cached_property
+    def _values(self) -> dict[tuple[Any, ...], NDArray[np.float64]]:
+        """(rivals, draws) of each cell: of the draws that all have who are there."""
+        names = self.rivals()
+        return {
+            key: pd.DataFrame({name: cell[name] for name in names if name in cell}).dropna().T.reindex(names).to_numpy()
+            for key, cell in self.found.items()
+        }
+
     def _regrets(self, draw: Callable[[Any, str], Any]) -> pd.DataFrame:
         names, rows = self.rivals(), []
-        for key, cell in self.found.items():
-            count = len(next(iter(cell.values())))
-            absent = np.full(count, np.nan)
-            values = np.array([cell[name].to_numpy() if name in cell else absent for name in names])
+        for key, values in self._values.items():
             means = draw(values, key[0]).mean(axis=1)
             rows.append(np.nanmax(means) - means)
         return pd.DataFrame(rows, index=list(self.found), columns=pd.Index(names, tupleize_cols=False))
@@ -608,10 +644,10 @@ def put_into_page(text: str, parts: dict[str, list[str]]) -> str:
     return text
 
 
-def show(folders: list[Path]) -> None:
+def show(sources: list[Path]) -> None:
     from machine import describe
 
-    record = to_record(collect(folders))
+    record = to_record(collect(sources))
     cells = ",\n".join(json.dumps(one, ensure_ascii=False) for one in record["accuracies"])  # a line for each
     parts = (
         f'"machine": {json.dumps(describe())}',

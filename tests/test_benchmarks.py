@@ -372,6 +372,37 @@ def test_methods_are_measured_again_in_the_draws_that_are_there(tmp_path, monkey
     assert adapters.is_done(file, None)
 
 
+def test_the_record_of_adapters_is_a_source_and_newer_lines_replace_its_own(tmp_path, monkeypatch):
+    kept = json.loads(adapters.RECORD.read_text("utf-8"))
+    again = adapters.to_record(adapters.collect([adapters.RECORD]))
+    assert {name: again[name] for name in ("accuracies", "times")} == {
+        name: kept[name] for name in ("accuracies", "times")
+    }
+    cell = {"problem": "toy", "part": "rows", "method": "zlap", "variant": "chosen", "presence": "all", "batch": 64}
+    old = {**cell, "accuracy": [50.0, 60.0], "seeds": [0, 1], "accepted": 2, "seconds": 1.0}
+    other = {**old, "part": "examples", "method": "stata", "k": 1}
+    source, folder = tmp_path / "record.json", tmp_path / "new"
+    source.write_text(json.dumps({"accuracies": [old, other], "times": {"toy": {"zlap fit": 1.0, "stata fit": 2.0}}}))
+    folder.mkdir()
+    new = {**cell, "accepted": False, "seconds": 3.0}
+    lines = [{**new, "seed": 1, "accuracy": 70.0}, {**new, "seed": 2, "accuracy": 80.0}]
+    lines.append({"problem": "toy", "seed": 1, "part": "times", "times": {"zlap fit": 5.0}})
+    (folder / "toy-01.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = adapters.to_record(adapters.collect([source, folder]))
+    mine = {one["method"]: one for one in found["accuracies"]}
+    assert mine["stata"] == other
+    assert mine["zlap"] == {**old, "accuracy": [50.0, 70.0, 80.0], "seeds": [0, 1, 2], "accepted": 1, "seconds": 3.0}
+    assert found["times"] == {"toy": {"zlap fit": 5.0, "stata fit": 2.0}}
+    # One method alone can be measured again in draws whose lines only the record has.
+    monkeypatch.setattr(adapters, "RECORD", source)
+    adapters.recorded_draws.cache_clear()
+    assert not adapters.is_done(folder / "toy-00.jsonl", ["zlap"])
+    assert adapters.is_done(folder / "toy-07.jsonl", ["zlap"])
+    adapters.recorded_draws.cache_clear()
+    times, lines = adapters.replace_lines(folder / "toy-00.jsonl", ["zlap"], {"zlap fit": 4.0}, lines)
+    assert (times, len(lines)) == ({"zlap fit": 4.0}, 3)
+
+
 def test_regret_is_the_distance_to_the_best_of_a_cell():
     def line(problem, method, accuracy):
         cell = {"part": "examples", "problem": problem, "k": 1, "method": method, "variant": "chosen"}
@@ -383,6 +414,9 @@ def test_regret_is_the_distance_to_the_best_of_a_cell():
     regrets = cells.regrets()
     assert regrets["class-means", "chosen"].tolist() == [0.0, 1.5]
     assert regrets["gda", "chosen"].tolist() == [2.0, 0.0]
+    # Draws that one of them lacks do not count.
+    more = [{**lines[0], "accuracy": [60.0, 70.0, 0.0], "seeds": [0, 1, 2]}, *lines[1:]]
+    assert adapters.Cells({"accuracies": more}, "examples", ("problem", "k")).regrets().equals(regrets)
     assert cells.difference(("class-means", "chosen"), ("gda", "chosen")).startswith("+0.2 (")  # mean of 2 and −1.5
     text = adapters.put_into_page("x <!-- begin a -->old<!-- end a --> y", {"a": ["new"]})
     assert text == "x <!-- begin a -->\n\nnew\n\n<!-- end a --> y"
