@@ -143,6 +143,13 @@ def largest_entries(array: Array, count: int) -> Array:
     return columns[:, m - count :].T
 
 
+def largest_places(array: Array, count: int) -> Array:
+    """(n, count) the columns of the largest entries of each row of (n, m), in any order."""
+    if is_torch(array):
+        return array.topk(count, dim=1).indices
+    return np.argpartition(array, array.shape[1] - count, axis=1)[:, array.shape[1] - count :]
+
+
 def contiguous_copy(array: Array) -> Array:
     """A copy whose rows lie one after the other in memory."""
     return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")

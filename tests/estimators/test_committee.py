@@ -324,9 +324,9 @@ def test_untaught_member_treats_an_undescribed_class_as_a_typical_seen_one(model
 
 
 def test_each_round_of_adaptation_asks_the_whole_committee(model):
-    """The twin: q = softmax of the committee's logits and half the log shares of classes, half of the logits the first.
+    """The twin: q = softmax of the committee's logits, a tenth of them the first, 0.7 those of the three nearest rows.
 
-    Then u = unit(10 m̂ + v Σ q x̂), v = Σ q² / Σ q.
+    Then u = unit(15 m̂ + Σ q x̂).
     """
     means = model.members_[0]
     names = [label for label in model.candidates_ if label not in set(model.seen_classes_)]
@@ -340,13 +340,17 @@ def test_each_round_of_adaptation_asks_the_whole_committee(model):
         return means.crowding * close[-max(1, int(means.crowding_share * len(close))) :].mean(axis=0)
 
     u = described
+    cosines = unit_rows @ unit_rows.T
+    np.fill_diagonal(cosines, -2)
+    near = np.argsort(-cosines, axis=1)[:, :3]
     crowded = crowding(u)
     first = 20 * (unit_rows @ u.T - crowded) + 3.5 * kernel
     for _ in range(8):
         newest = 20 * (unit_rows @ u.T - crowded) + 3.5 * kernel
-        q = np.exp(0.1 * first + 0.9 * newest)
+        logits = 0.1 * first + 0.9 * newest
+        q = np.exp(0.3 * logits + 0.7 * logits[near].mean(axis=1))
         q /= q.sum(axis=1, keepdims=True)
-        new = 3 * described + ((q**2).sum(axis=0) / q.sum(axis=0))[:, None] * (q.T @ unit_rows)
+        new = 15 * described + q.T @ unit_rows
         new /= np.linalg.norm(new, axis=1, keepdims=True)
         turned = (1 - (new * u).sum(axis=1)).max()
         u = new

@@ -1,14 +1,16 @@
 """What a fitted model of class means learns later: from labelled examples and from unlabelled rows.
 
-An unlabelled row counts for a class as far as the model believes that it is of that class. What it believed at first
-stays in its logits l⁰ through all rounds, and classes that seem to have few of the rows get fewer still:
+An unlabelled row counts for a class as far as the model believes that it, and the rows most like it, are of that class.
+What it believed at first stays in its logits l⁰ through all rounds:
 
-    l⁰ = κ(score − shift of seen classes),   l = (1 − t) l⁰ + t κ(x̂·u_c − a·r_c),   π_c = mean of q_ic
-    q_ic ∝ π_c^p exp(l_ic),   v_c = Σᵢ q²_ic / Σᵢ q_ic,   u_c = unit(base_c + v_c Σᵢ q_ic (x̂ᵢ − o)),   and again
+    l⁰ = κ(score − shift of seen classes),   l = (1 − t) l⁰ + t κ(x̂·u_c − a·r_c)
+    l̄_i = (1 − s) l_i + s · mean of l_j over the three rows j most like i
+    q_ic ∝ π_c^p exp(l̄_ic),   π_c = mean of q_ic,   u_c = unit(base_c + v_c Σᵢ q_ic (x̂ᵢ − o)),   and again
 
-v_c is near 1 where a class has rows of its own, and small where its mass is crumbs of rows of others. o is the gap
-between rows and descriptions that are compared as they are, else 0. Only classes without training rows move.
-Optionally q is balanced instead: classes with much mass give some of it away.
+With p > 0 classes may be absent: those that seem to have few of the rows get fewer still, and v_c = Σᵢ q²_ic / Σᵢ q_ic,
+which is near 1 where a class has rows of its own, and small where its mass is crumbs of rows of others; else v_c = 1.
+o is the gap between rows and descriptions that are compared as they are, else 0. Only classes without training rows
+move. Optionally q is balanced instead: classes with much mass give some of it away.
 """
 
 from __future__ import annotations
@@ -17,12 +19,23 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, stack_rows, to_dense, to_numpy
+from zskl._arrays import (
+    Array,
+    NumPyArray,
+    convert_like,
+    is_sparse_rows,
+    largest_places,
+    namespace,
+    stack_rows,
+    to_dense,
+    to_numpy,
+)
 from zskl._validation import SHOWN, check_option, find_near_name, list_values
 from zskl.estimators import _candidates, _inputs
 from zskl.estimators._blocks import Spectrum, scale_to_unit_length
@@ -41,15 +54,15 @@ FULL_ROUNDS, PARTIAL_ROUNDS = 10, 3  # that balance rows and classes: fully, and
 STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
 TINY = 1e-30
 LEAST_GAIN = 0.01  # that validation classes must promise, more than
-MOST_LOSS = 0.01  # in any of the batches that are like the rows at hand
-UNLUCKY = 0.1  # unless all but this share of them gained as much: then one may lose more
-CAUTION = 0.5  # how many spreads of its gain a setting loses when settings are compared
+SURE_GAIN = 0.5  # of its spread over batches like the rows at hand, more than
+CAUTION = 2.0  # standard errors by which a setting must gain more than the first
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
 REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
-LIKE = 0.35  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
-AROUND = 1.0  # the same for all that rows might be, if the number of classes is guessed badly
+LIKE = 0.7  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
 PRESENCE, MOST_PRESENT = 0.5, 0.98  # what log odds of presence count beside log rows per class, and where they end
-HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is no warning
+HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is not named
+NEAR = 3  # rows that are most like a row
+PIECE = 4096  # rows among which these are looked for
 FIRST_ROUNDS, LATER_ROUNDS = 10, 4  # in which the shares π of the classes are found
 SHARPER = 2.0  # κ in units of 1/T, the sharpness of calibrated probabilities
 LEAST_SHARE = 1e-4  # of an equal share: a class that is ruled out can come back
@@ -315,7 +328,7 @@ class NoClearGain(ValueError):
 
 @dataclass(frozen=True)
 class AdaptationSettings:
-    weight: float = 3.0  # n₀, what a description is worth in rows
+    weight: float = 15.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
     balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
     rounds: int = 8
@@ -325,6 +338,7 @@ class AdaptationSettings:
     count: float = 1.0  # what a row counts: less where there are more rows than validation classes had
     proportion: float = 0.0  # p, how far the shares of the classes count
     turn: float = 0.9  # t, what the newest logits count beside the first
+    smoothing: float = 0.7  # s, what the rows most like a row have a say in what it is
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:
@@ -417,23 +431,22 @@ def choose_adaptation_table(model: Teachable, candidates: Any) -> tuple[Signatur
 def find_adaptation_entry(
     practice: dict[str, Any] | None, mode: str, hand: RowsAtHand, n: int, classes: int
 ) -> dict[str, Any] | None:
-    """What validation classes say about such rows, n of them for so many candidates; None where nobody has tried.
-
-    Of several settings those with the highest gain above a part of its spread.
-    """
+    """What validation classes say about such rows, n of them for so many candidates; None where nobody has tried."""
     tried = ((practice or {}).get("unlabelled") or {}).get(mode) or []
-    found = [judge_entry(entry, hand) for entry in tried if "batches" in entry]
-    known = [entry for entry in found if entry is not None]
-    if known:
-        return max(known, key=lambda entry: float(entry["gain"] - CAUTION * entry["spread"]))
+    batched = [entry for entry in tried if "batches" in entry]
+    if batched:
+        return choose_entry(batched, hand)
     # Entries of earlier versions hold one number of rows per candidate and one gain.
-    plain = [entry for entry in tried if "batches" not in entry and entry["per_class"] <= FEWER_ROWS * n / classes]
+    plain = [entry for entry in tried if entry["per_class"] <= FEWER_ROWS * n / classes]
     return max(plain, key=lambda entry: float(entry["per_class"]), default=None)
 
 
-def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | None:
-    """The entry with its gain, the spread of it and the least in simulated batches that are like the rows at hand."""
-    batches, gains = [RowsAtHand(*one[:3]) for one in entry["batches"]], np.array([one[3] for one in entry["batches"]])
+def choose_entry(entries: list[dict[str, Any]], hand: RowsAtHand) -> dict[str, Any] | None:
+    """The first of entries with the same batches, unless another surely gains more in batches like the rows at hand.
+
+    Its gain, the spread of it and the least are those in such batches. None if nobody has tried so few rows.
+    """
+    batches = [RowsAtHand(*one[:3]) for one in entries[0]["batches"]]
     densities = np.array([one.per_class for one in batches])
     if hand.per_class * FEWER_ROWS < densities.min():
         return None
@@ -442,21 +455,26 @@ def judge_entry(entry: dict[str, Any], hand: RowsAtHand) -> dict[str, Any] | Non
     mine = replace(hand, rows=min(hand.per_class, most) * hand.present)
     distances = np.sum((np.array([one.place for one in batches]) - mine.place) ** 2, axis=1)
     weights = np.exp((distances.min() - distances) / (2 * LIKE**2))
-    gain = float(np.average(gains, weights=weights))
-    spread = float(np.sqrt(np.average((gains - gain) ** 2, weights=weights)))
-    least = float(gains[weights > HARDLY_LIKE].min())
-    around = float(np.average(gains, weights=np.exp((distances.min() - distances) / (2 * AROUND**2))))
-    order = np.argsort(gains, kind="stable")
-    place = int(np.searchsorted(np.cumsum(weights[order]) / weights.sum(), UNLUCKY))
-    figures = {"gain": gain, "around": around, "spread": spread, "least": least, "low": float(gains[order[place]])}
-    return {**entry, **figures, "per_class": most}
+    like = weights > HARDLY_LIKE
+    weights /= weights.sum()
+    gains = np.array([[one[3] for one in entry["batches"]] for entry in entries])
+    beyond, more = _mean_and_spread(gains - gains[0], weights)
+    error = more / np.sqrt(max(1 / float(weights @ weights) - 1, 1.0))  # as of so many batches of equal weight
+    best = int(np.argmax(beyond - CAUTION * error))
+    gain, spread = _mean_and_spread(gains[best], weights)
+    figures = {"gain": float(gain), "spread": float(spread), "least": float(gains[best, like].min())}
+    return {**entries[best], **figures, "per_class": most}
+
+
+def _mean_and_spread(
+    values: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean = values @ weights
+    return mean, np.sqrt((values - mean[..., None]) ** 2 @ weights)
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
-    # Who is wrong about how many classes are there meets other batches than those that seem alike.
-    gains = entry["gain"], entry.get("around", entry["gain"])
-    bearable = entry["least"] > -MOST_LOSS or entry.get("low", 0.0) > LEAST_GAIN
-    return bool(min(gains) > LEAST_GAIN and entry["gain"] > entry["spread"] and bearable)
+    return bool(entry["gain"] > max(LEAST_GAIN, SURE_GAIN * entry["spread"]))
 
 
 def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool, advice: str) -> None:
@@ -473,8 +491,7 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
             f"unlabelled rows, {100 * entry['least']:+.1f} at worst: expected more than {100 * LEAST_GAIN:.0f} "
-            f"and the ±, and nowhere a loss of {100 * MOST_LOSS:.0f}, so the model stays as it is; "
-            "use force=True (--force) to adapt all the same"
+            "and half of the ±, so the model stays as it is; use force=True (--force) to adapt all the same"
         )
 
 
@@ -501,6 +518,27 @@ def weigh_by_shares(logits: Array, shares: Array, proportion: float, rounds: int
         shares = xp.sum(q, axis=0).clip(min=LEAST_SHARE * len(q) / q.shape[1])
         shares = shares / xp.sum(shares)
     return q, shares
+
+
+def nearest_rows(x: Array) -> Array:
+    """(n, k) places of the `NEAR` rows x̂ (n, d) that are most like each, among those of the same piece."""
+    xp, found = namespace(x), []
+    ends = np.linspace(0, len(x), -(-len(x) // PIECE) + 1).astype(int).tolist()
+    for start, end in pairwise(ends):
+        own = convert_like(np.arange(end - start), x, "int64")
+        cosines = x[start:end] @ x[start:end].T
+        cosines[own, own] = -2.0  # a row is not its own neighbour
+        found.append(start + largest_places(cosines, min(NEAR, end - start - 1)))
+    return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+
+def smooth_over_neighbours(logits: Array, near: Array, part: float) -> Array:
+    """(n, c) a `part` of each row's logits replaced by the mean of those of the rows (n, k) most like it."""
+    k = near.shape[1]
+    total = logits[near[:, 0]]
+    for column in range(1, k):
+        total += logits[near[:, column]]
+    return (1 - part) * logits + part / k * total
 
 
 def run_adaptation(
@@ -536,15 +574,17 @@ def run_adaptation(
     shares, logits = xp.ones_like(first[0]) / c, first
     u, turned, done = u[chosen], 1.0, 0
     q = found = x[:, :0]
+    near = nearest_rows(x) if how.smoothing and len(x) > 1 else None
     while done < how.rounds and turned >= STILL:
         done += 1
+        logits = logits if near is None else smooth_over_neighbours(logits, near, how.smoothing)
         if how.balance:
             q = balance_columns(softmax(logits)[:, place], how.balance)
         else:
             q, shares = weigh_by_shares(logits, shares, how.proportion, FIRST_ROUNDS if done == 1 else LATER_ROUNDS)
             q = q[:, place]
         masses = xp.sum(q, axis=0)
-        sure = xp.sum(q * q, axis=0) / masses.clip(min=TINY)
+        sure = xp.sum(q * q, axis=0) / masses.clip(min=TINY) if how.proportion else xp.ones_like(masses)
         found = q.T @ x if offset is None else q.T @ x - masses[:, None] * offset
         found = how.count * sure[:, None] * found
         new = scale_to_unit_length(base + found[places])

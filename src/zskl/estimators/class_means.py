@@ -62,6 +62,7 @@ WEIGHTS = ("crowding",)  # those of at least 0
 AUTO = scaling.AUTO
 DESCRIPTION_WEIGHT = 2.0  # n₀ of seen classes where nothing says better
 SHARED_WEIGHTS = (2.0, 8.0, 32.0, 128.0, 512.0)  # those that a fit tries in a shared space
+CAREFUL = 0.25  # p, where rows are compared as they are and nothing was tried: there most masses are crumbs
 UNTAUGHT_WEIGHT = 2.0  # n₀ of an unseen class without examples: matters only beside rows marked as wrong for it
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
@@ -883,7 +884,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         certainty = self._description_certainty(question) if taught else np.empty(0)
         for label in taught:
             weights[columns[label]] = self._description_worth(counts[label] + more) * certainty[columns[label]]
-        for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()):
+        for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()) - self._weighed_classes():
             weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         # The signature of such a class is a placeholder, which must not count.
         for label in columns.keys() & getattr(question, "undescribed", ()):
@@ -957,7 +958,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         entry = teaching.nearest_example_entry(self.practice_, count)
         if entry is None and self._learns_as_before():
             return UNTAUGHT_WEIGHT
-        return teaching.weigh_description(entry, self._left_out_classes().description_worth(self.shrinkage_))
+        worth = self._left_out_classes().description_worth(self.shrinkage_)
+        if entry is None and self.prior_ == "cosine":
+            # Nothing is whitened, so most of how rows and descriptions differ tells no class from another.
+            worth = max(worth, UNTAUGHT_WEIGHT)
+        return teaching.weigh_description(entry, worth)
 
     def _learns_as_before(self) -> bool:
         """Whether an earlier version has taught the model: it goes on as it began, until it is calibrated again."""
@@ -988,6 +993,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _count_examples(self) -> Counter[Any]:
         pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
         return Counter(label for label, weight in pairs if weight > 0)
+
+    def _weighed_classes(self) -> set[Any]:
+        """Those whose descriptions weigh beside unlabelled rows what they are worth beside their examples."""
+        # Nobody knows that worth in a space that is not whitened, unless examples have been tried.
+        unknown = self.prior_ == "cosine" and not (self.practice_ or {}).get("examples")
+        if unknown or self._learns_as_before():
+            return set()
+        return {label for label, n in self._count_examples().items() if n}
 
     def _weigh_examples(self) -> list[float]:
         """What each example adds: 1; those marked as wrong for a class share a weight against it."""
@@ -1187,7 +1200,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         per_class = hand.per_class if entry is not None and "batches" in entry else X.shape[0] / len(table.classes)
         how = AdaptationSettings() if entry is None else AdaptationSettings.from_entry(entry, per_class)
         if entry is None:
-            how = replace(how, kappa=self._adaptation_sharpness(mode, others), crowding=float(self.crowding))
+            kappa, absent = self._adaptation_sharpness(mode, others), CAREFUL if self.prior_ == "cosine" else 0.0
+            how = replace(how, kappa=kappa, crowding=float(self.crowding), proportion=absent)
         if balance is not None:
             if check_positive("balance", balance, zero_allowed=True) > 1:
                 raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
@@ -1201,7 +1215,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         question = new._question(scaled, table)
         labels, moving = question.labels.tolist(), fitting.find_class_codes(self.seen_classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
-        weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
+        own = evidence.seen | (evidence.weights == 0)
+        own[question.rows[[label in new._weighed_classes() for label in labels]]] = True
+        weights = np.where(own, evidence.weights, how.weight)
         weighed, sums = convert_like(weights[:, None], described) * described, convert_like(evidence.sums, described)
         found = teaching.run_adaptation(
             new._row_directions(scaled),
