@@ -183,26 +183,39 @@ def slow_mean(batches, hand, width):
 def test_an_entry_is_judged_by_batches_like_the_rows():
     batches = [[64, 2.0, 10, 0.3], [64, 9.0, 10, -0.2], [500, 3.0, 10, 0.2], [500, 10.0, 10, 0.1], [450, 6.0, 10, 0.15]]
     hand = (450.0, 7.0, 12)
-    gain, weights = slow_mean(batches, hand, 0.7)
+    gain, weights = slow_mean(batches, hand, 0.35)
     gains = [batch[3] for batch in batches]
     found = choose_entry([{**ENTRY, "batches": batches}], RowsAtHand(*hand))
     assert found["gain"] == pytest.approx(gain, rel=1e-12)
     variance = sum(w * (g - gain) ** 2 for w, g in zip(weights, gains, strict=True)) / sum(weights)
     assert found["spread"] == pytest.approx(variance**0.5, rel=1e-12)
     assert found["least"] == min(g for w, g in zip(weights, gains, strict=True) if w > 0.1 * max(weights))
+    assert found["losing"] == pytest.approx(weights[1] / sum(weights), rel=1e-12)
     fewer = RowsAtHand(20.0, 10.0, 10)  # than anybody tried
     assert choose_entry([{**ENTRY, "batches": batches}], fewer) is None
     many = choose_entry([{**ENTRY, "batches": batches}], RowsAtHand(1e6, 10.0, 10))
     assert many["gain"] == pytest.approx(0.1, abs=0.1)  # as if they were as many as somebody tried
     assert is_clear_gain(choose_entry([{**ENTRY, "batches": batches[3:]}], RowsAtHand(500, 10.0, 10)))
+    assert not is_clear_gain(choose_entry([{**ENTRY, "batches": batches[:2]}], RowsAtHand(64, 6.0, 10)))
 
 
 @pytest.mark.parametrize(
-    ("gain", "spread", "clear"),
-    [(0.05, 0.09, True), (0.05, 0.11, False), (0.011, 0.0, True), (0.009, 0.0, False), (-0.05, 0.0, False)],
+    ("gain", "losing", "clear"),
+    [(0.05, 0.04, True), (0.05, 0.06, False), (0.011, 0.0, True), (0.009, 0.0, False), (-0.05, 0.0, False)],
 )
-def test_a_gain_is_clear_above_a_point_and_half_of_its_spread(gain, spread, clear):
-    assert is_clear_gain({**ENTRY, "gain": gain, "spread": spread, "least": -0.2}) == clear
+def test_a_gain_is_clear_above_a_point_and_where_hardly_any_batch_lost(gain, losing, clear):
+    assert is_clear_gain({**ENTRY, "gain": gain, "losing": losing, "spread": 0.2, "least": -0.2}) == clear
+
+
+def test_a_gain_of_a_version_that_kept_no_batches_is_clear_above_its_spread():
+    assert is_clear_gain({**ENTRY, "gain": 0.05, "spread": 0.04})
+    assert not is_clear_gain({**ENTRY, "gain": 0.05, "spread": 0.06})
+
+
+def test_settings_of_earlier_versions_know_no_neighbours():
+    old = {name: value for name, value in ENTRY.items() if name != "smoothing"}
+    assert AdaptationSettings.from_entry(old, 4.0).smoothing == 0
+    assert AdaptationSettings.from_entry(ENTRY, 4.0).smoothing == AdaptationSettings().smoothing
 
 
 def test_the_first_setting_is_taken_unless_another_surely_gains_more():

@@ -54,11 +54,12 @@ FULL_ROUNDS, PARTIAL_ROUNDS = 10, 3  # that balance rows and classes: fully, and
 STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
 TINY = 1e-30
 LEAST_GAIN = 0.01  # that validation classes must promise, more than
-SURE_GAIN = 0.5  # of its spread over batches like the rows at hand, more than
+LOSS, MOST_LOSING = 0.01, 0.05  # so many of the batches like the rows at hand may lose more
 CAUTION = 2.0  # standard errors by which a setting must gain more than the first
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
 REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
-LIKE = 0.7  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
+LIKE = 0.35  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
+SIMILAR = 0.7  # the same where settings are compared, which needs more batches
 PRESENCE, MOST_PRESENT = 0.5, 0.98  # what log odds of presence count beside log rows per class, and where they end
 HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is not named
 NEAR = 3  # rows that are most like a row
@@ -342,7 +343,8 @@ class AdaptationSettings:
 
     @classmethod
     def from_entry(cls, entry: dict[str, Any], per_class: float) -> AdaptationSettings:
-        chosen = cls(**{name: entry[name] for name in cls.__dataclass_fields__ if name in entry})
+        # Earlier versions knew no neighbours.
+        chosen = cls(**{"smoothing": 0.0, **{name: entry[name] for name in cls.__dataclass_fields__ if name in entry}})
         return replace(chosen, count=min(1.0, entry["per_class"] / per_class))
 
 
@@ -444,7 +446,8 @@ def find_adaptation_entry(
 def choose_entry(entries: list[dict[str, Any]], hand: RowsAtHand) -> dict[str, Any] | None:
     """The first of entries with the same batches, unless another surely gains more in batches like the rows at hand.
 
-    Its gain, the spread of it and the least are those in such batches. None if nobody has tried so few rows.
+    Its gain, the spread of it, the least, and how often it was a loss, are those in such batches. None if nobody has
+    tried so few rows.
     """
     batches = [RowsAtHand(*one[:3]) for one in entries[0]["batches"]]
     densities = np.array([one.per_class for one in batches])
@@ -454,16 +457,17 @@ def choose_entry(entries: list[dict[str, Any]], hand: RowsAtHand) -> dict[str, A
     most = float(densities.max())
     mine = replace(hand, rows=min(hand.per_class, most) * hand.present)
     distances = np.sum((np.array([one.place for one in batches]) - mine.place) ** 2, axis=1)
-    weights = np.exp((distances.min() - distances) / (2 * LIKE**2))
-    like = weights > HARDLY_LIKE
-    weights /= weights.sum()
+    near, wide = (np.exp((distances.min() - distances) / (2 * width**2)) for width in (LIKE, SIMILAR))
+    like = near > HARDLY_LIKE
+    near, wide = near / near.sum(), wide / wide.sum()
     gains = np.array([[one[3] for one in entry["batches"]] for entry in entries])
-    beyond, more = _mean_and_spread(gains - gains[0], weights)
-    error = more / np.sqrt(max(1 / float(weights @ weights) - 1, 1.0))  # as of so many batches of equal weight
-    best = int(np.argmax(beyond - CAUTION * error))
-    gain, spread = _mean_and_spread(gains[best], weights)
-    figures = {"gain": float(gain), "spread": float(spread), "least": float(gains[best, like].min())}
-    return {**entries[best], **figures, "per_class": most}
+    beyond, more = _mean_and_spread(gains - gains[0], wide)
+    error = more / np.sqrt(max(1 / float(wide @ wide) - 1, 1.0))  # as of so many batches of equal weight
+    best = gains[place := int(np.argmax(beyond - CAUTION * error))]
+    gain, spread = _mean_and_spread(best, near)
+    losing = float(near[best < -LOSS].sum())
+    figures = {"gain": float(gain), "spread": float(spread), "least": float(best[like].min()), "losing": losing}
+    return {**entries[place], **figures, "per_class": most}
 
 
 def _mean_and_spread(
@@ -474,7 +478,9 @@ def _mean_and_spread(
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
-    return bool(entry["gain"] > max(LEAST_GAIN, SURE_GAIN * entry["spread"]))
+    # Entries of earlier versions may hold no batches.
+    rarely_lost = entry["losing"] <= MOST_LOSING if "losing" in entry else entry["gain"] > entry["spread"]
+    return bool(entry["gain"] > LEAST_GAIN and rarely_lost)
 
 
 def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practised: bool, advice: str) -> None:
@@ -488,10 +494,13 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
             f"tried {tried}, or use force=True (--force)"
         )
     if not is_clear_gain(entry):
+        losing = entry.get("losing")
+        often = "" if losing is None else f"; {100 * losing:.0f} % of batches like this one lost more than a point"
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
-            f"unlabelled rows, {100 * entry['least']:+.1f} at worst: expected more than {100 * LEAST_GAIN:.0f} "
-            "and half of the ±, so the model stays as it is; use force=True (--force) to adapt all the same"
+            f"unlabelled rows, {100 * entry['least']:+.1f} at worst{often}: expected a gain of more than "
+            f"{100 * LEAST_GAIN:.0f} and {100 * MOST_LOSING:.0f} % such losses at most, so the model stays as it is; "
+            "use force=True (--force) to adapt all the same"
         )
 
 
