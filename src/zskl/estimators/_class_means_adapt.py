@@ -495,7 +495,7 @@ def check_adaptation_gain(entry: dict[str, Any] | None, per_class: float, practi
         )
     if not is_clear_gain(entry):
         losing = entry.get("losing")
-        often = "" if losing is None else f"; {100 * losing:.0f} % of batches like this one lost more than a point"
+        often = "" if losing is None else f"; {100 * losing:.1f} % of batches like this one lost more than a point"
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
             f"unlabelled rows, {100 * entry['least']:+.1f} at worst{often}: expected a gain of more than "
