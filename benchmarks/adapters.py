@@ -195,7 +195,7 @@ def is_done(target: Path, again: list[str] | None) -> bool:
 def recorded_draws() -> frozenset[str]:
     """The draws of the record, by the names of their files."""
     cells = json.loads(RECORD.read_text("utf-8"))["accuracies"] if RECORD.exists() else []
-    return frozenset(f"{one['problem']}-{seed:02}" for one in cells for seed in one["seeds"])
+    return frozenset(f"{one['problem']}-{int(seed):02}" for one in cells for seed in one["seeds"])
 
 
 def replace_lines(
@@ -409,7 +409,7 @@ def to_record(frame: pd.DataFrame) -> dict[str, Any]:
         cell = {name: value for name, value in zip(CELL, key, strict=True) if value == value}
         cell |= {name: int(cell[name]) for name in ("k", "batch") if name in cell}
         some = some.sort_values("seed")
-        kept = {"accuracy": some["accuracy"].round(2).tolist(), "seeds": some["seed"].tolist()}
+        kept = {"accuracy": some["accuracy"].round(2).tolist(), "seeds": some["seed"].astype(int).tolist()}
         if some["accepted"].notna().any():
             kept["accepted"] = round(some["accepted"].sum())
         if some["seconds"].notna().any():

@@ -287,11 +287,12 @@ def test_an_entry_holds_the_gain_of_each_batch(fold):
     """The twin: batch by batch and row by row, the share of right answers after less that before."""
     trial = fold[0]
     entries = calibration._try_batches([trial, trial], "unseen")
-    settings = [(entry["weight"], entry["proportion"], entry["shrinkage"] / trial.shrinkage) for entry in entries]
-    assert np.array(settings) == pytest.approx(np.array(calibration.ADAPTATIONS))
+    names = ("weight", "proportion", "shrinkage", "balance", "smoothing")
+    settings = np.array([[entry[name] for name in names] for entry in entries])
+    assert settings / [1, 1, trial.shrinkage, 1, 1] == pytest.approx(np.array(calibration.ADAPTATIONS))
     kept = trial.kept[:: max(1, len(trial.kept) // calibration.BATCH_KEPT_ROWS)]
     part = replace(trial.select_held_out(), kept=kept)
-    entry = entries[2]
+    entry = entries[3]
     assert entry["shrinkage"] == trial.shrinkage
     how = AdaptationSettings(**{name: entry[name] for name in AdaptationSettings.__dataclass_fields__})
     expected = []

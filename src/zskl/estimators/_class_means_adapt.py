@@ -7,10 +7,10 @@ What it believed at first stays in its logits l⁰ through all rounds:
     l̄_i = (1 − s) l_i + s · mean of l_j over the three rows j most like i
     q_ic ∝ π_c^p exp(l̄_ic),   π_c = mean of q_ic,   u_c = unit(base_c + v_c Σᵢ q_ic (x̂ᵢ − o)),   and again
 
-With p > 0 classes may be absent: those that seem to have few of the rows get fewer still, and v_c = Σᵢ q²_ic / Σᵢ q_ic,
-which is near 1 where a class has rows of its own, and small where its mass is crumbs of rows of others; else v_c = 1.
-o is the gap between rows and descriptions that are compared as they are, else 0. Only classes without training rows
-move. Optionally q is balanced instead: classes with much mass give some of it away.
+With p > 0 classes may be absent: those that seem to have few of the rows get fewer still. With p > 0 or s = 0, v_c =
+Σᵢ q²_ic / Σᵢ q_ic, which is near 1 where a class has rows of its own, and small where its mass is crumbs of rows of
+others; else v_c = 1. o is the gap between rows and descriptions that are compared as they are, else 0. Only classes
+without training rows move. Optionally q is balanced instead: classes with much mass give some of it away.
 """
 
 from __future__ import annotations
@@ -55,11 +55,9 @@ STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the la
 TINY = 1e-30
 LEAST_GAIN = 0.01  # that validation classes must promise, more than
 LOSS, MOST_LOSING = 0.01, 0.05  # so many of the batches like the rows at hand may lose more
-CAUTION = 2.0  # standard errors by which a setting must gain more than the first
 FEWER_ROWS = 1.5  # what was tried with at most so many times as many rows per class still counts
 REFINING_KAPPA, REFINING_STEP, REFINING_ROUNDS = 20.0, 0.08, 20
 LIKE = 0.35  # how far batches are alike: the width of a Gaussian over log rows per class and log odds of presence
-SIMILAR = 0.7  # the same where settings are compared, which needs more batches
 PRESENCE, MOST_PRESENT = 0.5, 0.98  # what log odds of presence count beside log rows per class, and where they end
 HARDLY_LIKE = 0.1  # of the weight of the batch that is most like the rows: below it one bad batch is not named
 NEAR = 3  # rows that are most like a row
@@ -444,7 +442,7 @@ def find_adaptation_entry(
 
 
 def choose_entry(entries: list[dict[str, Any]], hand: RowsAtHand) -> dict[str, Any] | None:
-    """The first of entries with the same batches, unless another surely gains more in batches like the rows at hand.
+    """Of entries that hardly ever lost in batches like the rows at hand, else of all, the one that gained most there.
 
     Its gain, the spread of it, the least, and how often it was a loss, are those in such batches. None if nobody has
     tried so few rows.
@@ -457,24 +455,21 @@ def choose_entry(entries: list[dict[str, Any]], hand: RowsAtHand) -> dict[str, A
     most = float(densities.max())
     mine = replace(hand, rows=min(hand.per_class, most) * hand.present)
     distances = np.sum((np.array([one.place for one in batches]) - mine.place) ** 2, axis=1)
-    near, wide = (np.exp((distances.min() - distances) / (2 * width**2)) for width in (LIKE, SIMILAR))
-    like = near > HARDLY_LIKE
-    near, wide = near / near.sum(), wide / wide.sum()
-    gains = np.array([[one[3] for one in entry["batches"]] for entry in entries])
-    beyond, more = _mean_and_spread(gains - gains[0], wide)
-    error = more / np.sqrt(max(1 / float(wide @ wide) - 1, 1.0))  # as of so many batches of equal weight
-    best = gains[place := int(np.argmax(beyond - CAUTION * error))]
-    gain, spread = _mean_and_spread(best, near)
-    losing = float(near[best < -LOSS].sum())
-    figures = {"gain": float(gain), "spread": float(spread), "least": float(best[like].min()), "losing": losing}
-    return {**entries[place], **figures, "per_class": most}
-
-
-def _mean_and_spread(
-    values: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    mean = values @ weights
-    return mean, np.sqrt((values - mean[..., None]) ** 2 @ weights)
+    weights = np.exp((distances.min() - distances) / (2 * LIKE**2))
+    like = weights > HARDLY_LIKE
+    weights /= weights.sum()
+    found = []
+    for entry in entries:
+        gains = np.array([one[3] for one in entry["batches"]])
+        gain = float(gains @ weights)
+        figures = {
+            "gain": gain,
+            "spread": float(np.sqrt((gains - gain) ** 2 @ weights)),
+            "least": float(gains[like].min()),
+            "losing": float(weights[gains < -LOSS].sum()),
+        }
+        found.append({**entry, **figures, "per_class": most})
+    return max(found, key=lambda one: (is_clear_gain(one), one["gain"]))
 
 
 def is_clear_gain(entry: dict[str, Any]) -> bool:
@@ -593,7 +588,7 @@ def run_adaptation(
             q, shares = weigh_by_shares(logits, shares, how.proportion, FIRST_ROUNDS if done == 1 else LATER_ROUNDS)
             q = q[:, place]
         masses = xp.sum(q, axis=0)
-        sure = xp.sum(q * q, axis=0) / masses.clip(min=TINY) if how.proportion else xp.ones_like(masses)
+        sure = xp.sum(q * q, axis=0) / masses.clip(min=TINY) if how.proportion or near is None else xp.ones_like(masses)
         found = q.T @ x if offset is None else q.T @ x - masses[:, None] * offset
         found = how.count * sure[:, None] * found
         new = scale_to_unit_length(base + found[places])

@@ -72,9 +72,13 @@ ENOUGH = 60  # rows of a class to judge examples by
 WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 MARKED = 2  # rows of other classes that are marked as wrong for each class
 
-# n₀, how far the shares of the classes count, and a part of the model's shrinkage. Where rows are plenty, they say more
-# in a space that is whitened more. The first is taken unless another is surely better; the last moves hardly anything.
-ADAPTATIONS = ((6.0, 0.0, 1.0), (6.0, 0.25, 0.3), (15.0, 0.25, 1.0), (40.0, 0.25, 1.0))
+# n₀, how far the shares of the classes count, a part of the model's shrinkage, the balance, and the say of neighbours.
+# Where rows are plenty, they say more in a space that is whitened more. The first is the boldest, for rows of all
+# classes in about equal numbers.
+ADAPTATIONS = (
+    *((3.0, 0.0, 0.3, 0.5, 0.0), (6.0, 0.0, 0.3, 0.0, 0.0), (15.0, 0.0, 0.3, 0.0, 0.0)),
+    *((6.0, 0.0, 1.0, 0.0, 0.7), (6.0, 0.25, 0.3, 0.0, 0.7), (15.0, 0.25, 1.0, 0.0, 0.7)),
+)
 FEW_ROWS = 5  # of a class, to calibrate by
 VALUES = 1 << 22  # features of the rows of one batch, at most
 BATCH_KEPT_ROWS = 256  # are enough to say how crowded a place is
@@ -436,9 +440,10 @@ def _try_batches(trials: Sequence[FewShotTrial], mode: str) -> list[dict[str, An
     measure = _measure_harmonic if generalised else _measure_row_accuracy
     before = np.array([measure(batch, scores, shift) for (_, batch), scores in zip(batches, plain_scores, strict=True)])
     entries = []
-    for weight, proportion, part in ADAPTATIONS:
+    for weight, proportion, part, balance, smoothing in ADAPTATIONS:
         shrinkage = part * trials[0].shrinkage
         how = replace(first, weight=weight, proportion=proportion, shrinkage=shrinkage)
+        how = replace(how, balance=balance, smoothing=smoothing)
         turned = [(fold, batch.with_shrinkage(shrinkage)) for fold, batch in batches]
         found = [batch.adapt(how) for _, batch in turned]
         # Of each fold the last batch, with many rows of all classes, calibrates the model.
