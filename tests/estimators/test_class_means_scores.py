@@ -126,7 +126,7 @@ def slow_terms(model, x, label, row):
     examples = [k for k, name in enumerate(model.example_classes_) if name == label]
     given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
-    if given and not known and not adapted:
+    if given and not known:
         weight = model._description_worth(len(given)) * slow_certainty(
             model, y, model.signature_scaling_.apply(seen.matrix)
         )

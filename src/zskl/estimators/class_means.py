@@ -884,7 +884,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         certainty = self._description_certainty(question) if taught else np.empty(0)
         for label in taught:
             weights[columns[label]] = self._description_worth(counts[label] + more) * certainty[columns[label]]
-        for label in columns.keys() & set(self.adapted_classes_ if unlabelled else ()) - self._weighed_classes():
+        adapted = set(self.adapted_classes_ if unlabelled else ()) - set(taught if self._knows_worth() else ())
+        for label in columns.keys() & adapted:
             weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         # The signature of such a class is a placeholder, which must not count.
         for label in columns.keys() & getattr(question, "undescribed", ()):
@@ -994,13 +995,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
         return Counter(label for label, weight in pairs if weight > 0)
 
-    def _weighed_classes(self) -> set[Any]:
-        """Those whose descriptions weigh beside unlabelled rows what they are worth beside their examples."""
+    def _knows_worth(self) -> bool:
+        """Whether descriptions of taught classes weigh beside unlabelled rows what they are worth beside examples."""
         # Nobody knows that worth in a space that is not whitened, unless examples have been tried.
-        unknown = self.prior_ == "cosine" and not (self.practice_ or {}).get("examples")
-        if unknown or self._learns_as_before():
-            return set()
-        return {label for label, n in self._count_examples().items() if n}
+        tried = self.prior_ != "cosine" or bool((self.practice_ or {}).get("examples"))
+        return tried and not self._learns_as_before()
 
     def _weigh_examples(self) -> list[float]:
         """What each example adds: 1; those marked as wrong for a class share a weight against it."""
@@ -1216,7 +1215,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
         labels, moving = question.labels.tolist(), fitting.find_class_codes(self.seen_classes_, question.labels) < 0
         evidence, described = new._evidence(question, unlabelled=False), new._described_directions(question)
         own = evidence.seen | (evidence.weights == 0)
-        own[question.rows[[label in new._weighed_classes() for label in labels]]] = True
+        if new._knows_worth():
+            counts = new._count_examples()
+            own[question.rows[[counts[label] > 0 for label in labels]]] = True
         weights = np.where(own, evidence.weights, how.weight)
         weighed, sums = convert_like(weights[:, None], described) * described, convert_like(evidence.sums, described)
         found = teaching.run_adaptation(
