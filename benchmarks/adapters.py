@@ -33,7 +33,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,6 @@ def is_done(target: Path, again: list[str] | None) -> bool:
     return target.with_suffix(".again").exists() or not (target.exists() or target.stem in recorded_draws())
 
 
-@cache
 def recorded_draws() -> frozenset[str]:
     """The draws of the record, by the names of their files."""
     cells = json.loads(RECORD.read_text("utf-8"))["accuracies"] if RECORD.exists() else []
