@@ -134,3 +134,10 @@ def test_an_error_names_the_option_that_reads_a_table(european, more, sentence):
     done = zskl("data", "make", "again", *files, *more)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_a_wrong_choice_is_told_without_the_name_of_an_error():
+    done = CliRunner().invoke(app, ["export", "x.zskl", "--to", "banana"], prog_name="zskl", env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "'banana' is not one of 'onnx'" in done.stderr
+    assert "Value error" not in done.stderr

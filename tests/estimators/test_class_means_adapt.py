@@ -282,6 +282,7 @@ def test_adapting_moves_only_classes_without_training_rows(toy, model):
     assert after.adaptation_["rows"] == len(both)
     assert set(after.adaptation_["masses"]) == {"emu", "bee"}
     assert isinstance(after.adaptation_["converged"], bool)
+    assert after.adaptation_["smoothing"] == 0.7
 
 
 def test_as_many_rows_stay_with_unseen_classes(toy, model, tmp_path):

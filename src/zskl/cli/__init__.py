@@ -81,6 +81,13 @@ class _PlainTypes:
                 one.rich_help_panel = _options.ALWAYS
         return params
 
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(*args, **more)  # type: ignore[misc]
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # newer versions of Typer begin with it
+            raise
+
 
 class Command(_PlainTypes, TyperCommand):
     """A command whose help calls values TEXT, NUMBER or PATH."""

@@ -1240,6 +1240,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             "weight": how.weight,
             "shrinkage": new.shrinkage_,
             "crowding": how.crowding,
+            "smoothing": how.smoothing,
             "calibration": calibrated["calibration"],
             "temperatures": calibrated["temperatures"],
             # Few classes that have moved need less of another constant than the many that validation classes had.
