@@ -37,7 +37,7 @@ def broken(made):
 SPOILED = {
     "other columns": (
         lambda made: made.rename(columns={"z": "q"}),
-        r"lacks the column\(s\) 'z', which the shards befor",
+        r"lacks columns 'z', which the shards befor",
     ),
     "no labels": (lambda made: made.drop(columns="label"), "has no column 'label'"),
     "a missing label": (with_value("label", None), r"column 'label' is empty in rows 7 \(counted from 0\)"),

@@ -93,7 +93,7 @@ def one_by_one(*options, model="model.zskl"):
 def test_each_shard_gets_the_predictions_of_the_file_by_itself(here, options, engine, monkeypatch):
     monkeypatch.setattr("zskl.datasets.tables.features.BLOCK_VALUES", 600)  # several blocks
     code, out, _ = zskl_predict("model.zskl", "shards", "--out", "out", *options, *engine)
-    assert (code, out) == (0, "wrote 1700 rows of 3 shard(s) to out\n")
+    assert (code, out) == (0, "wrote 1700 rows of 3 shards to out\n")
     assert sorted(os.listdir("out")) == ["a.npy.csv", "b.parquet.csv", "c.pq.csv", "predictions.jsonl"]
     assert outputs() == one_by_one(*options)
     assert outputs()["c.pq.csv"].startswith("id,class,score")
@@ -124,7 +124,7 @@ def test_finished_shards_are_skipped(here):
     assert run()[3] == ALL
     code, out, _, again = run()
     assert (code, again) == (0, [])
-    assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shard(s) to out\n"
+    assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shards to out\n"
 
 
 def test_finished_shards_with_candidates_are_skipped(here):

@@ -84,7 +84,7 @@ def test_check(here):
     assert "fault: attribute 'legs'" in out
     result = CliRunner().invoke(app, ["data", "check", "birds"])
     assert result.exit_code == 1
-    assert "birds has 2 fault(s)" in result.stderr
+    assert "birds has 2 faults" in result.stderr
     assert "'legs' has the same value" in result.stderr
     assert "'t0', 'copy' have the same values" in result.stderr
     assert invoke("data", "check", "digits")[0] == 0

@@ -79,7 +79,7 @@ def test_candidates(here, model):
 
 WRONG_PREDICTIONS = {
     "no features": (["no.csv"], "no features file at no.csv"),
-    "missing column": (["short.csv"], "short.csv lacks the feature column(s) 'f5'"),
+    "missing column": (["short.csv"], "short.csv lacks feature columns 'f5'"),
     "wrong width": (["narrow.npy"], "narrow.npy has 5 features, the model takes 6"),
     "a word": (["word.csv"], "word.csv, line 3, column 'f0': found 'x'"),
     "unknown candidate": (["features.csv", "--candidates", "wolf"], "candidate 'wolf' is not in signatures"),

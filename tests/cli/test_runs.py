@@ -328,5 +328,5 @@ def test_expecting_from_too_few_classes_is_a_sentence(here):
     invoke(*MAKE, "--unseen", "dog")
     done = zskl("expect", "birds")
     assert done.returncode == 2
-    assert "of 3 class(es)" in done.stderr
+    assert "of 3 classes" in done.stderr
     assert "Traceback" not in done.stderr

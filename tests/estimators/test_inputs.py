@@ -179,7 +179,7 @@ LABELS = {
     "mixed types in a Series": (lambda m, t: m.fit(t.X, pd.Series(mixed(t)), t.table), ["y mixes", "integer 1"]),
     "integers and booleans": (lambda m, t: m.fit(t.X, [True, 1] * 18, t.table), ["y mixes", "boolean", "integer"]),
     "None among them": (lambda m, t: m.fit(t.X, [None, *t.y[1:]], t.table), ["y has no label in row 0"]),
-    "None alone": (lambda m, t: m.fit(t.X, [None] * 36, t.table), ["y has no label in row 0", "36 such row(s)"]),
+    "None alone": (lambda m, t: m.fit(t.X, [None] * 36, t.table), ["y has no label in row 0", "36 such rows"]),
     "NaN": (
         lambda m, t: m.fit(t.X, put_toy(recode(t, float)[:, None], 3, 0, np.nan)[:, 0], t.table),
         ["y contains NaN"],

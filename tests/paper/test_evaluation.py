@@ -94,7 +94,7 @@ def test_a_diverging_value_is_a_gap(data):
     assert (point.validation, point.test, point.diverged) == (None, None, 1)
     problem = problem_of(record)
     results = Results((problem,), resultss.ALL, {}, {(problem, "polynomial-4"): [record]})
-    assert "diverged in 4 case(s)" in " ".join(next(figures.sensitivity_figures(results)).table.notes)
+    assert "diverged in 4 cases" in " ".join(next(figures.sensitivity_figures(results)).table.notes)
     assert claims.SMALL in {one.claim for one in claims.judge_claims(results) if one.answer == claims.UNTESTED}
 
 

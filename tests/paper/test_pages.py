@@ -173,7 +173,7 @@ def test_one_command_writes_everything_for_all_five_datasets(tmp_path):
     chosen = [word for name in names for word in ("--method", name)]
     done = paper("all", tmp_path / "out", "--root", write_all(tmp_path), *chosen, seeds="1")
     assert done.returncode == 0, done.stderr
-    assert f"{5 * (len(names) + 2)} unit(s) run" in done.stderr  # a sensitivity and a course each
+    assert f"{5 * (len(names) + 2)} units run" in done.stderr  # a sensitivity and a course each
     out = tmp_path / "out"
     found = table(out, "table-zsl")
     assert [row["figures"] for row in found if row["figures"] != "published"] == list(names)

@@ -26,15 +26,15 @@ def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
     shutil.copytree(whole[0] / "curves", tmp_path / "two" / "curves")
     both = ("--merge", tmp_path / "one", "--merge", tmp_path / "two", "--compact")
     done = paper("all", tmp_path / "out", "--root", root, "--dataset", "CUB", *both)
-    assert "0 unit(s) run" in done.stderr
-    assert f"{units()} record(s) merged" in done.stderr
+    assert "0 units run" in done.stderr
+    assert f"{units()} records merged" in done.stderr
     for name in ("zsl-cub", "gzsl-cub", "incoherence", "sensitivity-gaussian-ort-cub"):
         assert table(tmp_path / "out", name) == table(whole[0], name)
     before = (tmp_path / "out" / "records.jsonl").read_bytes()
     assert b'"per_class": {"' not in before
     assert b'"gram"' in before
     done = paper("zsl", tmp_path / "out", "--offline", "--dataset", "CUB", *both)
-    assert "0 record(s) merged" in done.stderr
+    assert "0 records merged" in done.stderr
     assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
     done = paper("all", tmp_path / "out", "--merge", tmp_path / "nothing")
     assert done.returncode == 2

@@ -126,12 +126,12 @@ def test_skip_averages_the_known_words_and_needs_one(glove):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a 1 2 3\nb 1 2\n", r"vectors.txt, line 2: found 2 value\(s\), expected 3"),
-        ("a 1 2\nb 1 2 3\n", r"line 2: found 3 value\(s\), expected 2"),
-        ("a 1 2\nb\n", r"line 2: found 0 value\(s\), expected 2"),
+        ("a 1 2 3\nb 1 2\n", r"vectors.txt, line 2: found 2 values, expected 3"),
+        ("a 1 2\nb 1 2 3\n", r"line 2: found 3 values, expected 2"),
+        ("a 1 2\nb\n", r"line 2: found 0 values, expected 2"),
         ("a 1 2\nbear 1 x\n", r"line 2: found 'x', expected a finite number"),
         ("a 1 2\nbear 1 nan\n", r"line 2: found 'nan', expected a finite number"),
-        ("2 3\na 1 2 3\nbear 1 2\n", r"line 3: found 2 value\(s\), expected 3"),
+        ("2 3\na 1 2 3\nbear 1 2\n", r"line 3: found 2 values, expected 3"),
         ("3 2\na 1 2\nbear 1 2\n", r"holds 2 words, its first line promises 3"),
         ("hello\n", r"line 1: found 'hello', expected a word and its values"),
         ("", r"holds no word vectors"),

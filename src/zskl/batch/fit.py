@@ -51,7 +51,7 @@ class Job:
         lacking = [name for name in self.names or () if name not in head.fields]
         if lacking:
             raise ValueError(
-                f"{shard.path} lacks the column(s) {list_values(lacking)}, which the shards before it have; it has "
+                f"{shard.path} lacks columns {list_values(lacking)}, which the shards before it have; it has "
                 f"{list_values(head.fields) or 'no names'}: expected the same in all; mend it or move it out of the "
                 "folder"
             )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._validation import list_values
+from zskl._validation import count_noun, list_values
 from zskl.batch.predict import (
     Labels,
     PathLike,
@@ -50,7 +50,8 @@ class Change:
             kinds = {one: "seen" if one in seen else "unseen" if one in set(old) else "new" for one in self.counts}
             shown = [f"{count} of {one} ({kinds[one]})" for one, count in list(self.counts.items())[:SHOWN]]
             listed = ", ".join(shown) + (f" and {len(kinds) - SHOWN} more" if len(kinds) > SHOWN else "")
-            yield f"{self.verb} {sum(self.counts.values())} row(s) of {len(kinds)} class(es): {listed}"
+            rows, classes = count_noun(sum(self.counts.values()), "row"), count_noun(len(kinds), "class")
+            yield f"{self.verb} {rows} of {classes}: {listed}"
         else:
             yield f"{self.verb} all examples"
         lists = {

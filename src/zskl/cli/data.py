@@ -7,6 +7,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from zskl._validation import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say, show_progress, show_table
 
@@ -292,7 +293,7 @@ def check(
     say(f"rows per class: {min(sizes)} to {max(sizes)}, median {statistics.median(sizes):g}")
     _show_faults(found)
     if not found.healthy:
-        fail(f"{found.name} has {len(found.faults)} fault(s): {' | '.join(found.faults)}", 1)
+        fail(f"{found.name} has {count_noun(len(found.faults), 'fault')}: {' | '.join(found.faults)}", 1)
     say("no faults")
 
 

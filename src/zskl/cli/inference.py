@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from zskl._validation import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import STOPS, SweepDisplay, complain, fail, fail_on_stop, note, say
 
@@ -154,7 +155,7 @@ def _predict_folder(
         except STOPS as stop:
             done = len(found) - len(batch.reasons_to_run(job, found, records))
             fail_on_stop(stop, f": {done} of {len(found)} shards done; the same command continues")
-    note(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
+    note(f"wrote {rows} rows of {count_noun(len(left) - failures, 'shard')} to {out}")
     if failures:
         fail(f"{failures} of {len(found)} shards failed: mend them, then run the same command again", 2)
 

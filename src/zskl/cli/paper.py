@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from zskl._validation import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import STOPS, SweepDisplay, fail, fail_on_stop, note, say
 
@@ -101,14 +102,15 @@ def paper(
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
     files, verdicts = write_paper(course.results, parts, out, docs, readme)
-    note(f"{course.ran} unit(s) run; {len(files)} files in {out}: {PAPER_PAGE}.html, results.md, tables/, figures/")
+    ran = count_noun(course.ran, "unit")
+    note(f"{ran} run; {len(files)} files in {out}: {PAPER_PAGE}.html, results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
     for claim, *numbers in claims.count_verdicts(verdicts):
         words = zip(numbers, (claims.YES, claims.NO, claims.UNDECIDED), strict=True)
         told = ", ".join(f"{number} {word}" for number, word in words)
         say(f"  {claim}: {told if any(numbers) else claims.UNTESTED}")
     if course.failures:
-        fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
+        fail(f"{count_noun(len(course.failures), 'unit')} failed: {'; '.join(course.failures)}", 2)
 
 
 def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> "list[DatasetSource]":

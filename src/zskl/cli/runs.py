@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from zskl._validation import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import (
     STOPS,
@@ -213,7 +214,7 @@ def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path
     for data in dict.fromkeys(map(_identify_data, results)):
         show_results([record for record in results if _identify_data(record) == data])
     for target in filter(None, (json_, folder and folder.path)):
-        note(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
+        note(f"{count_noun(len(results), 'record')} written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
@@ -290,7 +291,7 @@ def compare(
         typer.echo(text, nl=False)
         return
     _files.write_atomically(out, text.encode())
-    note(f"wrote {out}: {len(table.rows)} row(s)")
+    note(f"wrote {out}: {count_noun(len(table.rows), 'row')}")
 
 
 def report(
@@ -311,7 +312,7 @@ def report(
     _files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = collect(runs)
     _files.write_atomically(out, source(found, title, [str(path) for path in runs]).encode())
-    note(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
+    note(f"{count_noun(len(found), 'record')}, as a page to open in a browser: {out}")
 
 
 @_options.reads_text("signatures")

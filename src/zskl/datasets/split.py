@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._arrays import make_generator
-from zskl._validation import list_values, suggest
+from zskl._validation import count_noun, list_values, suggest
 from zskl.signatures.table import normalise_name
 
 FOLDS = 3
@@ -50,7 +50,7 @@ def choose_unseen(
                 f"describe: expected some of {list_values(classes)}"
             )
         hidden |= np.isin(np.asarray(classes), names)
-        asked = f"naming {len(set(names))} unseen class(es)"
+        asked = f"naming {count_noun(len(set(names)), 'unseen class')}"
     else:
         if not (share >= 1 if isinstance(share, int) else 0 < share < 1):
             expected = "a number above 0 and below 1; or name the unseen classes"
@@ -58,7 +58,8 @@ def choose_unseen(
         full = np.flatnonzero(~hidden)
         number = share if isinstance(share, int) else max(round(share * len(full)), 0 if hidden.any() else 1)
         hidden[make_generator(seed, _UNSEEN).permutation(full)[:number]] = True
-        asked = f"drawing {share} unseen class(es)" if isinstance(share, int) else f"an unseen fraction of {share:g}"
+        drawn = f"drawing {count_noun(number, 'unseen class')}"
+        asked = drawn if isinstance(share, int) else f"an unseen fraction of {share:g}"
     if hidden.all() or (~hidden).sum() < 2:
         raise ValueError(
             f"{asked} leaves {(~hidden).sum()} of {len(classes)} classes with rows to train on: at least 2 must be seen"

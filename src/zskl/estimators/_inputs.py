@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl._arrays import Array, NumPyArray, SparseRows, is_sparse, is_sparse_rows, is_torch, namespace, to_numpy
-from zskl._validation import list_values, to_plain
+from zskl._validation import count_noun, list_values, to_plain
 from zskl.scaling import float_type, is_half, to_float_type
 from zskl.signatures.table import label_kind, order_columns, order_sparse_columns, to_labels, unify_spelling
 
@@ -321,8 +321,8 @@ def _refuse_nonfinite_inputs(estimator: ZeroShotClassifier, X: Array, start: int
     missing = np.isnan(float(X[row, columns[0]]))
     value, advice = ("NaN", ", for example by a SimpleImputer before the model") if missing else ("infinity (inf)", "")
     raise ValueError(
-        f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
-        f"fill in or drop them{advice}"
+        f"Input X contains {value} in column {where}, first at row {row} "
+        f"({count_noun(int(bad.sum()), 'such value')} in all): fill in or drop them{advice}"
     )
 
 

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_dense, to_numpy
 from zskl._display import Shown
-from zskl._validation import check_count, check_flag, check_option, list_values, suggest
+from zskl._validation import check_count, check_flag, check_option, count_noun, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.estimators._blocks import BlockScaling
 from zskl.estimators._candidates import CandidateScorer, top_columns
@@ -554,7 +554,7 @@ class Explanation:
         names = [self._compared(m) for m in self.order]
         values = [float(self.contributions[m]) for m in self.order]
         kind = "class" if self.by == CLASSES else "attribute"
-        further = [(_count(self.others, f"other {kind}"), self.rest)] if self.others and self.rest else []
+        further = [(count_noun(self.others, f"other {kind}"), self.rest)] if self.others and self.rest else []
         further += [(str(one), one.adds) for one in self.evidence]
         sources = {one.source for one in self.evidence}
         further += [(name, value) for name, value in self.terms.items() if name not in sources]
@@ -594,10 +594,6 @@ class Explanation:
         both = self.values[m], self.values_against[m]
         mine, theirs = (UNDESCRIBED if np.isnan(one) else f"{one:.3g}" for one in both)
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
 
 
 def decimals(values: Sequence[float]) -> int:

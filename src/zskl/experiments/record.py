@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._display import Shown, format_percent
+from zskl._validation import count_noun
 from zskl.selection import search_results
 from zskl.selection.search_results import AgainstDefault
 
@@ -405,7 +406,7 @@ class Record:
         return self._shown().html()
 
     def _shown(self) -> Shown:
-        given = [(f"{one.shots} shot{'' if one.shots == 1 else 's'}", one.zsl) for one in self.taught or ()]
+        given = [(count_noun(one.shots, "shot"), one.zsl) for one in self.taught or ()]
         given += [(f"unlabelled {one.unlabelled}", one.zsl) for one in self.adapted or ()]
         rows = [(f"zero-shot, {words}", format_percent(zsl.accuracy)) for words, zsl in given]
         rows = [*plain_figures(self), *(row for row in rows if row[1]), ("settings", describe_choice(self))]

@@ -4,6 +4,7 @@ Nothing is said to lead unless the paired interval of its lead excludes 0."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from zskl._validation import count_noun
 from zskl.experiments import uncertainty
 from zskl.experiments.compare import Comparison, Row, compare, default_notes, row_labels
 from zskl.experiments.record import Generalised, Record, ZeroShot, describe_choice
@@ -201,7 +202,7 @@ def _most_helped(records: Sequence[Record]) -> str:
     gains = {name: high - low for name, (low, high) in means.items()}
     helped = sorted((name for name in gains if gains[name] >= HELPED), key=lambda name: (-gains[name], name))
     said = [f"{name} ({means[name][0]:.0f} → {means[name][1]:.0f} %)" for name in helped[:3]]
-    return f" {most} example{'' if most == 1 else 's'} help most with {_list_names(said)}." if said else ""
+    return f" {count_noun(most, 'example')} help most with {_list_names(said)}." if said else ""
 
 
 def _format_summary_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:

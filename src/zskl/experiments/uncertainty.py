@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl import methods
 from zskl._arrays import make_generator
+from zskl._validation import count_noun
 from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
 from zskl.metrics import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
@@ -149,7 +150,7 @@ def few_classes_note(records: Iterable[Record]) -> str:
     least = min((len(unpack_answers(rows.unseen)) for rows in known), default=FEW)
     if least >= FEW:
         return ""
-    unseen = f"{least} unseen class{'' if least == 1 else 'es'}"
+    unseen = count_noun(least, "unseen class")
     return f"of {unseen} a 95 % interval is too narrow, so that differences look clear too often"
 
 
@@ -251,7 +252,7 @@ def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
 
 
 def _format_shots(number: int) -> str:
-    return f"{number} shot{'' if number == 1 else 's'}"
+    return count_noun(number, "shot")
 
 
 # Figures in every draw of classes and rows

@@ -15,6 +15,7 @@ import numpy as np
 
 from zskl import _files, engines, methods, protocols, selection
 from zskl._arrays import convert_like, runs_on_gpu, to_numpy
+from zskl._validation import count_noun
 from zskl.datasets import Dataset, xlsa17
 from zskl.engines import Engine
 from zskl.estimators import kernel_classifier
@@ -305,7 +306,7 @@ def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
     ):
         merged = results.merge_records(order.merge, runs, curves, order.compact)
         if order.merge:
-            tell(f"{merged} record(s) merged into {order.out}")
+            tell(f"{count_noun(merged, 'record')} merged into {order.out}")
         times = read_times(order.out, *(path for path in order.merge if path.is_dir()))
         before = len(times)
         problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 
+from zskl._validation import count_noun
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.uncertainty import Figure
 from zskl.paper.results import PAIRS, ConvergenceRecord, Output, Problem, Results, SensitivityRecord, mean_over_runs
@@ -81,11 +82,11 @@ def sensitivity_figures(results: Results) -> Iterator[Output]:
             drawn.append((heading, plot.SensitivityDisplay._read(found, setting)))
         title = f"Sensitivity of {method} on {problem.name}"
         notes = [
-            f"{len(found)} seed(s). {NOTE}",
+            f"{count_noun(len(found), 'seed')}. {NOTE}",
             f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0].setting.items())}.",
         ]
         if gone:
-            notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
+            notes.append(f"Training diverged in {count_noun(gone, 'case')}, left out of the means.")
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
         name = f"sensitivity-{method}-{problem.stem}"
         yield Output("sensitivity", name, title, table, {name: draw_panels(title, drawn)})
@@ -116,9 +117,9 @@ def convergence_figures(results: Results) -> Iterator[Output]:
                 drawn.append((f"{quantity}: {names[0]} and {names[1]}".capitalize(), display))
         kept = found[0].setting.get("epochs")
         notes = (
-            f"{len(found)} seed(s). Each side among its own classes, so the heights of the two lines of a panel are of "
-            "different numbers of classes; validation rows are those of the first fold. Shades: one standard deviation "
-            "over seeds.",
+            f"{count_noun(len(found), 'seed')}. Each side among its own classes, so the heights of the two lines of a "
+            "panel are of different numbers of classes; validation rows are those of the first fold. Shades: one "
+            "standard deviation over seeds.",
             f"Settings as chosen by validation, which stopped at epoch {kept} of the {found[0].epochs} shown.",
         )
         columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from zskl import _files as files
+from zskl._validation import count_noun
 from zskl.experiments import compare
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
@@ -77,7 +78,7 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
         summary=sections.summary_sentences(here, table),
         sections=parts,
         version=__version__,
-        count=len(found),
+        count=count_noun(len(found), "record"),
     )
 
 

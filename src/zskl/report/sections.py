@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from zskl import plots
+from zskl._validation import count_noun
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary, uncertainty
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
@@ -245,12 +246,12 @@ def _overview_sentence(found: Sequence[Problem]) -> str:
     counts = [case.row.seeds for case in cases if case.row.seeds is not None]
     seeds = ""
     if counts:
-        most = _format_count(max(counts), "seed")
+        most = count_noun(max(counts), "seed")
         seeds = f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
     return (
-        f"{_format_count(runs, 'run')} on {_format_count(len(found), 'dataset')} "
+        f"{count_noun(runs, 'run')} on {count_noun(len(found), 'dataset')} "
         f"({'; '.join(problem.name for problem in found)}) with "
-        f"{_format_count(len(methods), 'method')} ({', '.join(methods)}){seeds}. "
+        f"{count_noun(len(methods), 'method')} ({', '.join(methods)}){seeds}. "
         "Accuracies are means over classes, in per cent, and then over seeds."
     )
 
@@ -301,10 +302,6 @@ def _comparable_sentence(problem: Problem) -> str:
         f"These features ({problem.features or 'unnamed'}) are not the ResNet-101 ones (res101) of published figures: "
         "not comparable with them."
     )
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 # Tables of both protocols, times, and where figures come from
@@ -660,7 +657,7 @@ def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
     display = plots.ClassAccuracyDisplay.from_records(records)
     title = f"Zero-shot accuracy of each unseen class of {problem.name}"
     seeds, chance = len(case.records), 100 * display.chance
-    note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
+    note = f"Method {case.name}, mean over {count_noun(seeds, 'seed')}, worst first; dashed: chance, {chance:.1f} %."
     rows = list(display.accuracy.items())
     name = f"classes-{problem.place(case)}"
     yield make_figure(name, title, display, note, ["class", "accuracy"], rows)

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from zskl._arrays import is_torch, make_generator
-from zskl._validation import check_count, list_values
+from zskl._validation import check_count, count_noun, list_values
 from zskl.datasets.dataset import Dataset, fold_names
 from zskl.datasets.split import FOLDS, LEAST_HELD, LEAST_SEEN, hold_out_thirds
 from zskl.estimators._class_draws import draw_classes
@@ -139,8 +139,8 @@ def folds(
 def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[Rows]:
     if classes < 2 * LEAST_HELD:
         raise TooFewRows(
-            f"the training rows are of {classes} class(es): validation holds out {LEAST_HELD} of them and trains on "
-            f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
+            f"the training rows are of {count_noun(classes, 'class')}: validation holds out {LEAST_HELD} of them and "
+            f"trains on {LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
     # A third of so few would be a single class: hold out pairs instead, a different one in each fold.
     if classes < LEAST_SEEN:

@@ -26,7 +26,7 @@ from scipy.special import erf
 
 from zskl._arrays import check_device, to_numpy
 from zskl._files import cache_folder, replace_file, wait_for_lock, write_atomically
-from zskl._validation import check_flag, find_caller_level, list_values
+from zskl._validation import check_flag, count_noun, find_caller_level, list_values
 from zskl.signatures.table import CLASS_COLUMN, SignatureWarning
 from zskl.signatures.words import DESCRIPTION_COLUMNS, check_texts, to_readable_name, vector_table
 
@@ -194,7 +194,7 @@ def list_descriptions(given: Descriptions) -> tuple[list[Any], list[str] | None]
         label, text = wrong[0]
         raise ValueError(
             f"the description of {label!r} is {text!r}: descriptions must be texts that are not empty; found "
-            f"{len(wrong)} other" + ("" if len(wrong) == 1 else "s")
+            f"{count_noun(len(wrong), 'other')}"
         )
     return _check_class_names([label for label, _ in pairs], "class names"), [str(text) for _, text in pairs]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_dense, to_numpy
-from zskl._validation import SHOWN, check_option, find_caller_level, list_values, to_plain
+from zskl._validation import SHOWN, check_option, count_noun, find_caller_level, list_values, to_plain
 from zskl.signatures.cells import (
     DATES,
     Column,
@@ -594,9 +594,10 @@ def _rename_labels(labels: NDArray[np.generic], to: dict[str, str]) -> NDArray[n
 def refuse_missing(labels: NDArray[np.generic], where: str) -> None:
     missing = [row for row, one in enumerate(labels.tolist()) if pd.isna(one) is True]
     if missing:
+        others = count_noun(len(missing), "such row")
         raise ValueError(
-            f"{where} has no label in row {missing[0]}, counted from 0 ({len(missing)} such row(s) in all): every row "
-            "needs a class; fill it in, or leave the row out"
+            f"{where} has no label in row {missing[0]}, counted from 0 ({others} in all): "
+            "every row needs a class; fill it in, or leave the row out"
         )
 
 
@@ -625,7 +626,8 @@ def _check_finite_table(labels: NDArray[np.generic], rows: Any, names: tuple[str
         value = "NaN" if np.isnan(rows[row, column]) else "infinity"
         raise ValueError(
             f"signatures contains {value} at class {to_plain(labels[row])!r}, attribute {name} "
-            f"({len(bad)} such value(s) in all): fill in or drop them; in Python class_table(..., missing='mean') does"
+            f"({count_noun(len(bad), 'such value')} in all): fill in or drop them; in Python class_table(..., "
+            "missing='mean') does"
         )
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl._files import describe_encoding_error, plain_encoding
-from zskl._validation import check_option, list_values
+from zskl._validation import check_option, count_noun, list_values
 from zskl.signatures.table import CLASS_COLUMN
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -221,7 +221,7 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
             parts = fields.split()
             values = len(parts) - 1
             if values < dimension or (values > dimension and _is_number(parts[-dimension - 1])):
-                raise fault(f"{max(values, 0)} value(s)", f"{dimension}, as the lines before it have")
+                raise fault(count_noun(max(values, 0), "value"), f"{dimension}, as the lines before it have")
             word = b" ".join(parts[:-dimension])
         if word in keys and keys[word] not in found:
             parts = fields.split()[-dimension:]
@@ -230,7 +230,9 @@ def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[
                 raise fault(repr(wrong.decode(errors="replace")), "a finite number")
             found[keys[word]] = np.array([float(part) for part in parts])
     if rows == 0:
-        raise ValueError(f"{path} holds no word vectors ({number} line(s)): expected lines 'word 0.1 0.2 ...'")
+        raise ValueError(
+            f"{path} holds no word vectors ({count_noun(number, 'line')}): expected lines 'word 0.1 0.2 ...'"
+        )
     if promised is not None and rows != promised:
         advice = "the file is incomplete; fetch it again"
         raise ValueError(f"{path} holds {rows} words, its first line promises {promised}: {advice}")

@@ -33,7 +33,7 @@ def test_unknown_columns_are_named(put):
     put("x.csv", FEATURES)
     with pytest.raises(ValueError, match=r"no column 'lable'.*did you mean 'label'"):
         tables.open_features("x.csv", labels="lable")
-    with pytest.raises(ValueError, match=r"lacks the feature column.*'width'"):
+    with pytest.raises(ValueError, match=r"lacks feature columns.*'width'"):
         tables.open_features("x.csv", columns=["mass", "width"])
 
 

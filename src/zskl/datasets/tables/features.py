@@ -126,7 +126,7 @@ def choose_feature_columns(path: Source, header: Sequence[str], wanted: Wanted, 
         missing = [name for name in names if name not in at]
         if missing:
             raise ValueError(
-                f"{path} lacks the feature column(s) {list_values(missing)} that the model was fitted with; it has "
+                f"{path} lacks feature columns {list_values(missing)} that the model was fitted with; it has "
                 f"{list_values(header)}: add them, or fit on the columns there are{hint_semicolons(header)}"
             )
     if not names:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._validation import list_values
+from zskl._validation import count_noun, list_values
 from zskl.datasets.tables import arrays, parquet, text
 from zskl.datasets.tables.features import find_repeated_features, find_row_names
 from zskl.datasets.tables.source import Source
@@ -156,7 +156,7 @@ def _read_text_table(path: Source, some: bool) -> tuple[list[str], list[str] | N
         if key_at is not None:
             ids.append(cells[key_at].strip())
     if left_out and texts:
-        warnings.warn(f"{path}: {left_out} row(s) without a label were left out", stacklevel=4)
+        warnings.warn(f"{path}: {count_noun(left_out, 'row')} without a label left out", stacklevel=4)
     return texts, None if key_at is None else ids, numbered
 
 
