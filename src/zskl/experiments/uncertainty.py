@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -309,39 +309,46 @@ def _draw_cases(
     cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
 ) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
     means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
+    levels: dict[tuple[_Case, str], NDArray[np.float32]] = {}
     for seed, side in enumerate(SIDES):
-        parts = {
-            (case, column, side): _row_outcomes(answers, side, sizes[side])
+        right = {
+            (case, column, side): _right_rows(answers, side, sizes[side])
             for case in cases
             for column, answers in case[1]
             if side == "unseen" or answers.seen is not None
         }
-        if not parts:  # such as seen classes without test rows
+        if not right:  # such as seen classes without test rows
             continue
-        ends = np.cumsum([part.shape[1] for part in parts.values()])
-        together = np.concatenate(list(parts.values()), axis=1)
-        found = np.split(draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
-        means |= dict(zip(parts, found, strict=True))
+        # Seen, unseen and area are those of the plain model.
+        packed = {
+            (case, side): getattr(answers, f"{side}_levels")
+            for case in cases
+            for column, answers in case[1]
+            if column == "H" and answers.unseen_levels is not None
+        }
+        marks = _mark_levels(list(packed.values()), int(sizes[side].sum()))
+        found = draw_means(np.stack(list(right.values()), axis=1), sizes[side], seed=seed, draws=draws, marks=marks)
+        means |= dict(zip(right, found.T, strict=False))
+        ends = range(len(right), found.shape[1], LEVELS)
+        levels |= {place: found[:, start : start + LEVELS] for place, start in zip(packed, ends, strict=True)}
     for case in cases:
         columns: dict[str, NDArray[np.float64]] = {}
         for column, answers in case[1]:
             unseen = means[case, column, "unseen"].astype(np.float64)
             if answers.seen is None:
-                columns[column] = unseen[:, 0]
+                columns[column] = unseen
                 continue
             seen = means[case, column, "seen"].astype(np.float64)
-            columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
-            # Seen, unseen and area are those of the plain model.
-            if column != "H":
-                continue
-            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
-            if answers.unseen_levels is not None:
-                columns["area"] = area_from_levels(seen[:, 1:], unseen[:, 1:])
+            columns[column] = harmonic_means(seen, unseen)
+            if column == "H":
+                columns |= {"seen": seen, "unseen": unseen}
+                if answers.unseen_levels is not None:
+                    columns["area"] = area_from_levels(levels[case, "seen"], levels[case, "unseen"])
         yield case, {column: values.astype(np.float32) for column, values in columns.items()}
 
 
-def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(n, 1) whether each row is right; with levels (n, 1 + LEVELS), which has 1 at the level of a row."""
+def _right_rows(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(n,) whether each row is right."""
     rows = int(sizes.sum())
     right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
     if side == "unseen" and answers.examples is not None:
@@ -350,11 +357,17 @@ def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDAr
         of_class = np.repeat(np.arange(len(sizes)), sizes)
         mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
         right = np.where(scored, right, mean[of_class]).astype(np.float32)
-    packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
-    if packed is None:
-        return np.asarray(right[:, None], np.float32)
-    levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
-    return np.concatenate([right[:, None], levels], axis=1)
+    return np.asarray(right, np.float32)
+
+
+def _mark_levels(packed: Sequence[str], rows: int) -> Any:
+    """(LEVELS of each, n) 1 at the level of a row, as a sparse matrix: it has one level or, where it is wrong, none."""
+    from scipy.sparse import csr_array  # only here: this module is imported for its names too
+
+    levels = np.array([unpack_answers(one, rows) for one in packed], np.int64).reshape(len(packed), rows)
+    which, row = np.nonzero((levels > 0) & (levels <= LEVELS))
+    line = LEVELS * which + levels[which, row] - 1
+    return csr_array((np.ones(len(line), np.float32), (line, row)), shape=(LEVELS * len(packed), rows))
 
 
 # The bootstrap. A draw takes as many classes as there are, with replacement, and as many rows of each class drawn as it
@@ -364,10 +377,11 @@ def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDAr
 
 
 def draw_means(
-    outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None
+    outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None, marks: Any = None
 ) -> NDArray[np.float32]:
     """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
-    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are."""
+    `sizes` (C,) are the rows of each class, at least 1; `default_draws` says how many draws there are. `marks` are more
+    outcomes, which are 0 in most rows: a sparse matrix (m, n), whose means follow the others as (draws, k + m)."""
     rows = np.asarray(sizes, dtype=np.int64)
     values = np.asarray(outcomes, dtype=np.float32)
     if values.ndim != 2 or rows.ndim != 1 or not len(rows) or rows.min() < 1 or rows.sum() != len(values):
@@ -375,9 +389,19 @@ def draw_means(
             f"outcomes have shape {values.shape} for classes of {rows.sum()} rows: expected a row of numbers for each, "
             "and at least one row of each class"
         )
-    shared = values / np.repeat(rows * len(rows), rows)[:, None].astype(np.float32)
+    weights = 1 / np.repeat(rows * len(rows), rows).astype(np.float32)
+    shared = values * weights[:, None]
     number = default_draws(len(values)) if draws is None else draws
-    return np.concatenate([block @ shared for block in draw_counts(rows, seed, number)])
+    more = 0 if marks is None else marks.shape[0]
+    found = np.empty((number, values.shape[1] + more), np.float32)
+    done = 0
+    for block in draw_counts(rows, seed, number):
+        here = found[done : done + len(block)]
+        here[:, : values.shape[1]] = block @ shared
+        if more:
+            here[:, values.shape[1] :] = (marks @ np.ascontiguousarray((block * weights).T)).T
+        done += len(block)
+    return found
 
 
 def default_draws(rows: int) -> int:
