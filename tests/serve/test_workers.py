@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+import held
 import services
 from services import refusal
 from zskl import ClassMeansClassifier
@@ -50,6 +51,7 @@ def asleep(process):
     """In this block other processes answer."""
     os.kill(process, signal.SIGSTOP)
     try:
+        held.wait_until(lambda: held.stopped(process), "it sleeps")  # until then it may take the next connection
         yield
     finally:
         os.kill(process, signal.SIGCONT)

@@ -44,6 +44,14 @@ def alive(pid):
         return False
 
 
+def stopped(pid):
+    """Whether a signal stopped it, which happens some time after that was sent. True where there is no /proc to ask."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] in "TZX"
+    except OSError:
+        return True
+
+
 @contextmanager
 def started(folder, *arguments, before="pass"):
     """The command line in a process of its own, where work waits (see held_command); `before` runs first there.
