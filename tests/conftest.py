@@ -1,5 +1,6 @@
 """What every test may ask for, and how Hypothesis draws its examples."""
 
+import functools
 import gc
 import os
 from collections import Counter
@@ -66,6 +67,24 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_built_once():
+    """Typer builds all commands anew for each call, which takes longer than most of them do here."""
+    import typer.main
+    import typer.testing
+
+    anew = typer.main.get_command
+    once = functools.cache(anew)
+
+    def built(app):  # that variable changes an option
+        return (anew if "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION" in os.environ else once)(app)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", built)
+        patch.setattr(typer.testing, "_get_command", built)
+        yield
 
 
 @pytest.fixture
