@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -111,8 +112,8 @@ def handle_errors(app: FastAPI) -> None:
 
 
 def refusal_responses(*statuses: int) -> dict[str, Any]:
-    described = {status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
-    return {"responses": described}
+    # Not as a `model`: FastAPI would build a validator for each status of each route, which nobody uses.
+    return {"responses": {status: _refusal_schema(status) for status in statuses}}
 
 
 def json_body(
@@ -129,13 +130,15 @@ def json_body(
 
 def describe_api(app: FastAPI, prefix: str, public: Collection[str]) -> None:
     """Add the schemas of bodies, the refusals of every route, 422 as this service answers it, and the token."""
-    _, models = models_json_schema([(getattr(schemas, name), "validation") for name in BODY_SCHEMAS], ref_template=_REF)
 
     def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
+            _, models = models_json_schema(
+                [(getattr(schemas, name), "validation") for name in BODY_SCHEMAS], ref_template=_REF
+            )
             found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             components = found["components"]["schemas"]
-            components |= models["$defs"]
+            components |= models["$defs"] | {"Refused": TypeAdapter(schemas.Refused).json_schema(ref_template=_REF)}
             for name in ("HTTPValidationError", "ValidationError"):
                 components.pop(name, None)
             for path, one in found["paths"].items():
