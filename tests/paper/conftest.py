@@ -5,12 +5,19 @@ import pytest
 from benchmark_files import tiny, write_package
 from paper_runs import paper, shortened
 from zskl import datasets
+from zskl.plots import _style
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick(tmp_path_factory):
     with shortened(tmp_path_factory.mktemp("cache")):
         yield
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Empty figures, for tests of what stands around them: to draw one takes a fifth of a second."""
+    monkeypatch.setattr(_style, "to_svg", lambda figure, title, description, inline=False: "<svg></svg>\n")
 
 
 @pytest.fixture(scope="session")

@@ -29,10 +29,15 @@ def test_all_writes_every_format_of_every_part(whole):
         ElementTree.parse(figure)
         assert figure.with_suffix(".png").read_bytes() == PNG
     assert len(list((out / "figures").glob("*.svg"))) == 10
+    page = (out / "paper-tables.html").read_text("utf-8")
+    assert page.count("<path") > 10
+    assert "src=" not in page
+    assert page.count("href=") == page.count('href="#')  # within a figure
     stages = [entry["stage"] for entry in json.loads((out / "times.json").read_text("utf-8"))]
     assert stages == ["methods", "sensitivity", "convergence"]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("part", ["zsl", "gram", "convergence"])
 def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path):
     out = tmp_path / "copy"
@@ -47,6 +52,7 @@ def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path
     assert (out / "records.jsonl").read_bytes() == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_part_runs_only_what_it_needs(root, tmp_path):
     done = paper("gram", tmp_path / "out", "--root", root, "--dataset", "CUB", seeds="1")
     assert "8 units run" in done.stderr
@@ -87,6 +93,7 @@ def test_a_dataset_without_features_is_skipped_and_the_page_says_so(whole):
     assert "res101.mat" not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_dataset_is_measured_with_the_features_of_every_root(root, tmp_path):
     """And published figures stand beside ours only where the network is like theirs."""
     write_package(tmp_path / "CUB", *tiny(), file="resnet50")
@@ -110,6 +117,7 @@ def test_features_that_no_root_has_are_named(root, tmp_path):
     assert done.returncode == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_failing_unit_does_not_lose_others(root, tmp_path, monkeypatch):
     run = unit.Unit.run
 

@@ -168,6 +168,7 @@ def write_all(root):
     return root / "xlsa17"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_command_writes_everything_for_all_five_datasets(tmp_path):
     names = ("eszsl", "gaussian-printed", "gaussian-ort-printed", "gaussian", "gaussian-ort", "class-means")
     chosen = [word for name in names for word in ("--method", name)]

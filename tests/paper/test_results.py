@@ -16,6 +16,7 @@ from zskl.paper import results
 from zskl.paper.results import ConvergenceRecord, SensitivityRecord, problem_of
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
     halves = {"one": results.ALL_BASELINES, "two": (*results.PRINTED, *results.KERNELS, *results.OURS)}
     for name, mine in halves.items():
