@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from paper_runs import untried
 from zskl import ClassMeansClassifier, datasets, metrics, selection
 from zskl.selection.class_folds import find_shared_validation, prepare_fold_data
 from zskl.selection.draw_search import DrawnModels, _compare_classes, _mean_of_known, list_neighbours
@@ -126,9 +127,12 @@ def test_held_out_rows_have_no_part_in_the_space_that_scores_them():
 
 @pytest.fixture(scope="module")
 def tuned():
-    return selection.tune(ClassMeansClassifier(), *TRAINING, GRID)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zskl.selection.grid_search.FoldScorer.few_shot_trial", untried)
+        return selection.tune(ClassMeansClassifier(), *TRAINING, GRID)
 
 
+@pytest.mark.usefixtures("no_trials")
 def test_the_default_stays_unless_another_is_clearly_better(found, tuned):
     against = tuned.against_default
     assert against.over == "classes"
@@ -171,6 +175,7 @@ def test_sparse_rows_are_searched_as_dense_ones_are():
     np.testing.assert_allclose(sparse.gains[1], dense.gains[1], rtol=0, atol=1e-9)
 
 
+@pytest.mark.usefixtures("no_trials")
 def test_plain_cosine_stands_beside_what_was_chosen_in_a_shared_space(tuned):
     other = tuned
     draw = np.random.default_rng(0)
