@@ -11,7 +11,7 @@ from functools import partial
 from zskl.experiments import uncertainty
 from zskl.experiments.compare import format_cell
 from zskl.experiments.uncertainty import LEVEL, Difference
-from zskl.paper import figures
+from zskl.paper import tables
 from zskl.paper.results import (
     ALL_BASELINES,
     CHOSEN_FOR,
@@ -144,7 +144,7 @@ def _judge_curves(results: Results) -> Iterator[Verdict]:
 
 def _judge_lambda_ends(found: Sequence[SensitivityRecord], where: str) -> Iterator[Verdict]:
     """Test accuracy at the λ which validation chose, less that at the end of the curve."""
-    curve = [point for point in figures.curve_points(found, "repulsion") if point.test is not None]
+    curve = [point for point in tables.curve_points(found, "repulsion") if point.test is not None]
     chosen = found[0].chosen("repulsion")
     middle = next((point for point in curve if point.value == chosen), None)
     if middle is None:
@@ -162,7 +162,7 @@ def _judge_sigma_interior(found: Sequence[SensitivityRecord], where: str) -> Ite
     """Test accuracy at the σ inside with the highest mean on validation, less that at the end that comes nearer."""
     curve = [
         point
-        for point in figures.curve_points(found, "sigma")
+        for point in tables.curve_points(found, "sigma")
         if point.validation is not None and point.test is not None
     ]
     if len(curve) < 3:
