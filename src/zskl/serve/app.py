@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve import responses, routes
 from zskl.serve.classes import ClassRegistry
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import ConcurrencyLimits, Limits, RateLimit, WrongTokens
+from zskl.serve.limits import ConcurrencyLimits, Limits, RateLimit, Refusal, WrongTokens
 from zskl.serve.monitoring import REQUEST_ID, Metrics, choose_request_id, log_request
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.schemas import PredictionOptions

@@ -12,8 +12,7 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import requests, responses, schemas
-from zskl.serve.errors import Refusal, quote
-from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
+from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits, Refusal, quote
 from zskl.serve.monitoring import Metrics
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.responses import json_response
