@@ -222,9 +222,8 @@ def _check_class_names(labels: list[Any]) -> list[Any]:
     if wrong:
         raise ValueError(f"class names must be texts that are not empty, or integers, but found {list_values(wrong)}")
     if len({isinstance(one, str) for one in plain}) > 1:
-        raise ValueError(
-            f"class names are partly texts and partly integers: {list_values(plain)}; use one type for all"
-        )
+        found = f"partly texts and partly integers: {list_values(plain)}"
+        raise ValueError(f"class names are {found}; use one type for all")
     return plain
 
 
