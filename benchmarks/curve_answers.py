@@ -22,7 +22,7 @@ from typing import Any
 from zskl import _files, datasets, methods
 from zskl.datasets import Dataset
 from zskl.experiments import run_folder, unit
-from zskl.paper import figures, results
+from zskl.paper import results, tables
 from zskl.paper.evaluation import _evaluate_one_setting
 from zskl.paper.results import SensitivityRecord, SettingCurve
 
@@ -34,7 +34,7 @@ def needed_points(record: SensitivityRecord) -> Iterator[tuple[str, float]]:
     for name in ("repulsion", "sigma"):
         if name not in record.curves:
             continue
-        points = [one for one in figures.curve_points([record], name) if one.test is not None]
+        points = [one for one in tables.curve_points([record], name) if one.test is not None]
         inner = [one for one in points[1:-1] if one.validation is not None]
         middle = record.chosen(name)
         if name == "sigma" and inner:

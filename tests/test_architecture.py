@@ -21,19 +21,15 @@ FOR_ALL = {"version", "_arrays", "_validation", "_files", "_display", "metrics"}
 MAY = {name: set(others.split()) for name, others in re.findall(r"^(\w+):(.*)$", SOURCES, re.MULTILINE)}
 WALKS = PLAN.split("## Three walks")[1].split("## Decisions")[0].split("\n**")[1:]
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc"}
-FREE = (
-    "cli/",
-    "serve/routes",
-    "serve/schemas",
-)  # a command, a route or a schema is used by what lists it, and nothing else
+FREE = ("cli/", "serve/schemas")  # a command or a schema is used by what lists it, and nothing else
 # Modules that are not public and have one importer, each with the reason why it is apart; at most ten.
 APART = {
     "batch.teach": "what `zskl teach`, `adapt` and `label-next` do with whole files: the subject of one command file",
     "experiments.expectation": "what `zskl expect` works out: an experiment of its own",
     "paper.evaluation": "runs the paper's units; only `zskl paper` starts it",
     "paper.pages": "the paper's pages and files; only `zskl paper` writes them",
-    "paper.tables": "the paper's tables, apart from the pages that show them",
     "selection.composite_search": "searches of pipelines and committees, apart from the search of one estimator",
+    "serve.predictions": "POST /predict: rows that wait are scored together",
     "serve.app": "the application without a socket, as tests and other servers use it",
     "serve.server": "the socket and its processes; only `zskl serve` starts them",
     "training._triton_kernels": "the language of Triton needs a module that imports Triton at its top",
@@ -163,7 +159,7 @@ def test_the_source_keeps_the_rule(rule):
         (out_of_order, "novelty.py", ""),
         (from_elsewhere, "training/solver.py", "from zskl.signatures.table import read"),
         (from_elsewhere, "serve/app.py", "from zskl.report import page"),
-        (from_elsewhere, "plots/gram.py", "from zskl import methods"),
+        (from_elsewhere, "plots/reliability.py", "from zskl import methods"),
         (heavy, "solver.py", "import torch"),
         (heavy, "solver.py", "from torch.nn import functional"),
         (heavy, "solver.py", "try:\n    import torch\nexcept ImportError:\n    torch = None"),

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -438,21 +438,16 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
 
 
 def restore_model(
-    path: str | os.PathLike[str],
-    header: dict[str, Any],
-    arrays: dict[str, NumPyArray],
-    device: str | None = None,
-    also: Iterable[str] = (),
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NumPyArray], device: str | None = None
 ) -> ZeroShotClassifier:
-    """The estimator of what a model file holds; `also` are kinds that its reader knows beside these."""
+    """The estimator of what a model file holds."""
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
         if kind == "scorer":
             raise ValueError(f"{path} is a scorer's file: read it by zskl.Scorer")
-        if "model" in header and not also:  # one model inside another
+        if "model" in header:  # one model inside another
             raise ValueError(f"{path} holds a {kind}, which takes no rows of numbers: use it in Python")
-        known = ", ".join([*ESTIMATORS, *also])
-        raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {known}: upgrade zskl")
+        raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
     with refuse_damage(path):
         model = ESTIMATORS[kind]._restore(header, arrays, ESTIMATORS)
     return model.set_params(device=device)

@@ -53,7 +53,7 @@ import sklearn.base
 theirs = set(sys.modules)
 from zskl import *
 from zskl.batch import fit, predict, teach
-from zskl.cli import _datasets
+from zskl.cli import _options
 from zskl.experiments import compare, run_folder, summary, sweep
 from zskl.paper import evaluation, tables
 sys.stdout.write(" ".join(sorted(NEVER_AT_ONCE & sys.modules.keys() - theirs)))

@@ -17,7 +17,7 @@ from command import invoke, process, zskl
 from paper_runs import shortened
 from user_files import MAKE
 from zskl import datasets, methods
-from zskl.cli import _datasets
+from zskl.cli import _options
 from zskl.experiments import run_folder
 from zskl.experiments.expectation import expect_accuracy
 from zskl.experiments.unit import unit_seed
@@ -182,9 +182,9 @@ def test_default_methods_with_and_without_shots(tmp_path):
 def test_source_of_a_dataset_is_found_once(monkeypatch):
     """From its options to its source."""
     asked = []
-    find_source = _datasets.find_dataset_source
+    find_source = _options.find_dataset_source
     monkeypatch.setattr(
-        _datasets, "find_dataset_source", lambda name, *rest: asked.append(name) or find_source(name, *rest)
+        _options, "find_dataset_source", lambda name, *rest: asked.append(name) or find_source(name, *rest)
     )
     assert zskl("run", "digits", "--method", "gaussian-ort", "--set", "epochs=1").returncode == 0
     assert asked == ["digits"]
@@ -210,9 +210,9 @@ def test_repeated_names_are_run_once():
 
 
 def test_root_and_features_apply_to_benchmarks_only(tmp_path):
-    assert _datasets.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
+    assert _options.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
     with pytest.raises(ValueError, match="takes none"):
-        _datasets.load_dataset("digits", None, ["digits=res101"])
+        _options.load_dataset("digits", None, ["digits=res101"])
 
 
 def test_cuda_without_a_gpu_is_refused_before_any_work():
@@ -263,7 +263,7 @@ def test_make_run_tunes_three_methods_and_leaves_one_at_its_defaults(monkeypatch
     order, page = make_run_commands()
     found, loaded = [], []
     data = datasets.make_synthetic()
-    monkeypatch.setattr(_datasets, "load_source", lambda source: loaded.append(source.name) or data)
+    monkeypatch.setattr(_options, "load_source", lambda source: loaded.append(source.name) or data)
     monkeypatch.setattr("zskl.cli.runs.run_pieces", lambda pieces, *more: found.append((pieces, more)))
     done = zskl(*order)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from benchmark_files import ATTRIBUTES, CLASSES, EACH, UNSEEN, WRITERS, tiny, wi
 from user_files import make
 from zskl import datasets
 from zskl.cli import app
-from zskl.cli._datasets import pick_dataset_features
+from zskl.cli._options import pick_dataset_features
 from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
 from zskl.datasets.tables.source import TextFile
 from zskl.experiments import run_folder

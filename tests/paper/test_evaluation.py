@@ -10,7 +10,7 @@ import pytest
 from paper_runs import SETTING, fitted, open_
 from tolerances import AFTER_FIT, SUMS
 from zskl import methods, metrics, protocols, selection
-from zskl.paper import claims, evaluation, figures
+from zskl.paper import claims, evaluation, tables
 from zskl.paper import results as resultss
 from zskl.paper.results import Results, SettingCurve, problem_of
 
@@ -90,11 +90,11 @@ def test_a_diverging_value_is_a_gap(data):
     setting = {"bias": 1.0, "repulsion": 1.0, "learning_rate": 1e4, "epochs": 1}
     record = evaluation.SensitivityUnit("polynomial-4", 0, setting).run(data)
     assert record.curves["bias"] == SettingCurve((0.5, 1.0), (None, None), (None, None))
-    point = figures.curve_points([record], "bias")[1]
+    point = tables.curve_points([record], "bias")[1]
     assert (point.validation, point.test, point.diverged) == (None, None, 1)
     problem = problem_of(record)
     results = Results((problem,), resultss.ALL, {}, {(problem, "polynomial-4"): [record]})
-    assert "diverged in 4 cases" in " ".join(next(figures.sensitivity_figures(results)).table.notes)
+    assert "diverged in 4 cases" in " ".join(next(tables.sensitivity_figures(results)).table.notes)
     assert claims.SMALL in {one.claim for one in claims.judge_claims(results) if one.answer == claims.UNTESTED}
 
 

@@ -16,7 +16,7 @@ from zskl import baselines, datasets, plots, protocols, selection
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.experiments.record import Record
 from zskl.paper import results
-from zskl.plots import confusion
+from zskl.plots import unseen_classes
 from zskl.plots._base import Display
 from zskl.plots._style import COLOURS, line_styles
 
@@ -176,20 +176,20 @@ def test_confusion_of_an_estimator_is_complete(digits, model):
 
 def test_wrong_answers_that_a_record_lacks_are_gaps_not_zeros():
     names = [f"class {k}" for k in range(6)]
-    found = confusion.read_confusion(full(classes=names))
+    found = unseen_classes.read_confusion(full(classes=names))
     assert found.shares[0, 5] == 0.25
     assert np.isnan(found.shares[0, 1])
-    assert np.isfinite(confusion.read_confusion(full(classes=NAMES)).shares).all()
+    assert np.isfinite(unseen_classes.read_confusion(full(classes=NAMES)).shares).all()
     answered = records.full(classes=NAMES)
     answered["zsl"]["mistaken"]["ant"] = [["newt", 0.1]]
-    assert confusion.read_confusion(Record.from_json(answered)).answers == [*NAMES, "newt"]
+    assert unseen_classes.read_confusion(Record.from_json(answered)).answers == [*NAMES, "newt"]
 
 
 def test_many_classes_are_drawn_as_the_largest_shares():
     names = [f"class {k}" for k in range(50)]
     display = plots.ConfusionDisplay.from_records([full(classes=names)])
     assert not display.whole
-    assert len(display.ax_.patches) == confusion.PAIRS
+    assert len(display.ax_.patches) == unseen_classes.PAIRS
     assert display.pairs[0][2] == 0.25
 
 

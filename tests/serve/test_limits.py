@@ -18,8 +18,7 @@ import services
 from zskl import ClassMeansClassifier
 from zskl.serve import app, limits, predictions, requests
 from zskl.serve.app import GuardMiddleware
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal, quote
 from zskl.serve.service import Service
 
 
@@ -273,3 +272,11 @@ def test_limited_service_says_when_to_come_again(plain):
     assert "try again in" in services.refusal(answer, 429)
     assert 0 < int(answer.headers["retry-after"]) <= 30
     assert {client.get(path).status_code for path in ("/health", "/v1/ready")} == {200}
+
+
+def test_quoted_values_are_short():
+    assert quote("a" * 10**6) == "'" + "a" * 59 + "…"
+    assert quote(0xF << 10**5) == "a number too long to be shown"
+    assert len(quote([["x" * 100] * 100] * 100)) <= 61
+    assert quote("a\nb") == r"'a\nb'"
+    assert Refusal(422, "x").status == 422

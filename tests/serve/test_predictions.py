@@ -14,8 +14,7 @@ from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, datasets, selection
 from zskl.serve import app, predictions
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import QUICK_OPERATIONS, Limits
+from zskl.serve.limits import QUICK_OPERATIONS, Limits, Refusal
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 

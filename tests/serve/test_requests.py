@@ -24,8 +24,7 @@ from zskl import cli, datasets, methods
 from zskl.datasets import backbones, images
 from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal
 from zskl.serve.service import Service
 from zskl.serve.vocabulary import load_sentences
 from zskl.signatures import sentences

@@ -26,8 +26,7 @@ from services import ODD, not_started, refusal, strings
 from zskl.serve import app as apps
 from zskl.serve import server
 from zskl.serve.app import GuardMiddleware
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal
 from zskl.serve.server import ConnectionCounts, SharedServer
 from zskl.serve.service import Service
 from zskl.serve.store import ClassStore

@@ -20,8 +20,7 @@ from zskl import ClassMeansClassifier
 from zskl.experiments import run_folder
 from zskl.serve import store
 from zskl.serve.classes import ClassRegistry
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal
 from zskl.serve.service import Service
 from zskl.serve.store import ClassStore
 

@@ -3,8 +3,14 @@
 from collections.abc import Mapping
 
 from zskl.adapters._adapter import Adapter
-from zskl.adapters.few_shot import CLAP, GDA, Logistic, ProKeR, TipAdapter
-from zskl.adapters.transductive import StatA, TransCLIP, ZLaP
+from zskl.adapters.clap import CLAP
+from zskl.adapters.gda import GDA
+from zskl.adapters.logistic import Logistic
+from zskl.adapters.proker import ProKeR
+from zskl.adapters.stata import StatA
+from zskl.adapters.tip_adapter import TipAdapter
+from zskl.adapters.transclip import TransCLIP
+from zskl.adapters.zlap import ZLaP
 
 __all__ = ["ADAPTERS", "CLAP", "GDA", "Logistic", "ProKeR", "StatA", "TipAdapter", "TransCLIP", "ZLaP"]
 

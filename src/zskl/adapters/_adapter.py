@@ -27,7 +27,6 @@ from zskl.estimators._blocks import Blocks, scale_to_unit_length
 from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype, softmax
 from zskl.estimators._class_means_fit import SignatureKernel, mean_of_largest
 from zskl.estimators._inputs import refuse_weights
-from zskl.estimators.base import Labels
 from zskl.estimators.class_means import ClassMeansClassifier, has_no_rows
 from zskl.signatures.table import SignatureTable
 
@@ -38,7 +37,6 @@ Codes = NDArray[np.int64]
 Answer = Callable[[Rows], Rows]  # rows x (n, d) → scores (n, c)
 SPACES = ("auto", "shared", "learned")
 CROWDING, CROWDED = 0.15, 0.01  # the defaults of class means, whose scores a learned space starts from
-SAME_ROW = 1 - 1e-5  # the cosine of a row and itself, in single precision
 SHOTS, DRAWS, ENOUGH = (1, 2, 4, 8, 16), 1, 30  # numbers of examples that validation classes try; rows of a class
 _DRAWN = 9  # stream of the seed
 TAKEN = (  # from the class means that make the space
@@ -458,76 +456,3 @@ class Adapter(Baseline):
 
     def _count_examples(self) -> Counter[Any]:
         return Counter(self.example_classes_)
-
-
-class TransductiveAdapter(Adapter):
-    """An adapter that learns from unlabelled rows: `adapt` keeps them, and each question is solved on them."""
-
-    def adapt(
-        self, X: Array, candidates: Labels | str | None = None, *, force: bool = False, balance: float | None = None
-    ) -> Self:
-        """Give a new model that solves each question together with these unlabelled rows. This one stays as it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows whose classes nobody knows. They replace those of an adaptation before.
-        candidates : {"unseen", "all"}, list of class names or None, default=None
-            What the rows may be of: noted in `adaptation_`. As published, the rows are taken to be of the classes that
-            a question asks for.
-        force : bool, default=False
-            Not used: the method never refuses.
-        balance : None
-            Not used by this method: expected to be None.
-
-        Returns
-        -------
-        Adapter
-            The new model.
-
-        Examples
-        --------
-        >>> from zskl import adapters, datasets
-        >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
-        >>> model = adapters.ZLaP().fit(*data.samples("trainval"), data.signatures)
-        >>> model.adapt(data.samples("test_unseen")[0]).adaptation_["candidates"]
-        'unseen'
-        """
-        check_is_fitted(self)
-        check_flag("force", force)
-        if balance is not None:
-            raise ValueError(f"balance is {balance!r}: {self.kind} has no such setting; leave it out")
-        X = _inputs.check_features(self, X, dense_for=None)
-        mode = teaching.choose_adaptation_table(self, candidates)[1]
-        new = copy.copy(self)
-        new.unlabelled_, new.adaptation_ = self._read_rows(X), {"candidates": mode, "rows": int(X.shape[0])}
-        return new
-
-
-def nearest_rows(x: Rows, among: Rows, k: int, skip_same: bool) -> tuple[Codes, Rows]:
-    """The k most similar rows (n, k) of `among` and their cosines, best first; without a row itself on demand."""
-    k = min(k, len(among) - int(skip_same))
-    if k < 1:
-        return np.empty((len(x), 0), np.int64), np.empty((len(x), 0), np.float32)
-    cosines = x @ among.T
-    if skip_same:
-        best = cosines.argmax(axis=1)
-        same = np.flatnonzero(cosines[np.arange(len(x)), best] > SAME_ROW)
-        cosines[same, best[same]] = -np.inf
-    places = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-    found = np.take_along_axis(cosines, places, axis=1)
-    order = np.argsort(-found, axis=1, kind="stable")
-    return np.take_along_axis(places, order, axis=1), np.take_along_axis(found, order, axis=1)
-
-
-def answer_known_rows(batch: Rows, scores: Rows, others: Answer) -> Answer:
-    """Rows of the batch get the scores (n, c) that were worked out for it, others the scores of a formula."""
-
-    def answer(x: Rows) -> Rows:
-        found = others(x)
-        places, cosines = nearest_rows(x, batch, 1, skip_same=False)
-        same = np.flatnonzero(cosines[:, 0] > SAME_ROW)
-        found[same] = scores[places[same, 0]]
-        return found
-
-    return answer

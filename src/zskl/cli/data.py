@@ -271,13 +271,12 @@ def check(
     import statistics
 
     from zskl import datasets
-    from zskl.cli import _datasets
     from zskl.datasets import folder, xlsa17
 
     try:
         if folder.is_dataset(path):
             folder.check_folder_features(Path(path))
-        found = datasets.check(_datasets.load_dataset(path, root, features, signatures, folds))
+        found = datasets.check(_options.load_dataset(path, root, features, signatures, folds))
     except ValueError as error:
         if Path(path).exists() or path.upper() in xlsa17.BENCHMARKS:  # the dataset is there, so this is a fault of it
             fail(f"{path} has 1 fault: {error}", 1)

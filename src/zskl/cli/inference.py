@@ -403,7 +403,6 @@ def serve(
     Each option can be set in the environment: ZSKL_PORT=8080, ZSKL_MODEL, ZSKL_DATASET (--data), ZSKL_DEMO=1.
     """
     from zskl import datasets, methods
-    from zskl.cli import _datasets
 
     try:
         from zskl.serve import server
@@ -425,9 +424,9 @@ def serve(
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
     address = server.Address(host, port, token, public_url, read_token, rate_limit)
     fitted = None if model is None else methods.load(model, device)
-    loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
+    loaded = None if data is None else _options.load_dataset(data, root, features, signatures)
     names = (
-        None if data is None else datasets.row_names(data, root, _datasets.pick_dataset_features(data, features or []))
+        None if data is None else datasets.row_names(data, root, _options.pick_dataset_features(data, features or []))
     )
     networks = "+".join(backbone or []) or None
     logs = {"json_logs": json_logs, "access_log": access_log}

@@ -86,7 +86,6 @@ def fit(
     """
     from zskl import _arrays, _files, methods
     from zskl._validation import check_option
-    from zskl.cli import _datasets
     from zskl.datasets import folder, images
     from zskl.estimators._class_means_fit import LEAST_AGREEING
     from zskl.selection.search_results import SCORINGS
@@ -115,7 +114,7 @@ def fit(
     _arrays.check_device(device)
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
     _files.check_target(out)
-    loaded = _datasets.load_dataset(data, root, features, signatures)
+    loaded = _options.load_dataset(data, root, features, signatures)
     methods.set_blocks(model, loaded.blocks, loaded.signature_blocks)
     source = folder.read_text_source(data)
     if source is not None and quick and len(loaded.seen_classes) <= LEAST_AGREEING:  # see EncodedClassifier

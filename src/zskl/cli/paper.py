@@ -74,7 +74,6 @@ def paper(
     Example: [b]zskl paper all --offline --out paper[/b], the same from the records alone
     """
     from zskl import _arrays
-    from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
     from zskl.paper import claims
@@ -95,7 +94,7 @@ def paper(
     runner = _options.make_engine(engine, address, workers) or Engine()
     order = Order(parts, tuple(sources), methods, seeds, out, device, runner, tuple(merge or ()), compact, offline)
     try:
-        course = run_evaluation(order, _datasets.load_source, SweepDisplay, note)
+        course = run_evaluation(order, _options.load_source, SweepDisplay, note)
     except STOPS as stop:
         fail_on_stop(stop, ": what is finished is kept; the same command continues")
     if not course.results.runs:
@@ -117,14 +116,13 @@ def _find_sources(name: str, roots: list[Path] | None, features: list[str] | Non
     """One for each of the features that are asked for, from the first root that has them ("A+B" from all roots); else
     one for each root that has the dataset. Where none has it there is one all the same, and loading it says what is
     missing."""
-    from zskl.cli import _datasets
     from zskl.datasets.fetch import SPLITS
     from zskl.datasets.xlsa17 import BESIDE, find_folders, is_benchmark_name
     from zskl.experiments.sweep import DatasetSource
 
     if not is_benchmark_name(name):
-        return [_datasets.find_dataset_source(name, None, features)]
-    asked = _datasets.list_features(name, features or [])
+        return [_options.find_dataset_source(name, None, features)]
+    asked = _options.list_features(name, features or [])
     if not roots:
         return [DatasetSource(name, None, one) for one in asked] or [DatasetSource(name)]
 

@@ -148,7 +148,6 @@ def run(
     Example: [b]zskl run CUB --tune --calibrate --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
     from zskl import _arrays, methods
-    from zskl.cli import _datasets
     from zskl.engines import Engine
     from zskl.experiments import run_folder, sweep
 
@@ -169,8 +168,8 @@ def run(
         run_folder.check_log_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
-        source = _datasets.find_dataset_source(name, root, features, signatures, folds)
-        data = _datasets.load_source(source)
+        source = _options.find_dataset_source(name, root, features, signatures, folds)
+        data = _options.load_source(source)
         pieces += [sweep.SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)
 
@@ -331,11 +330,10 @@ def expect(
     Example: [b]zskl expect birds[/b]
     """
     from zskl import _arrays
-    from zskl.cli import _datasets
     from zskl.experiments import expectation
 
     _arrays.check_device(device)
-    loaded = _datasets.load_dataset(data, root, features, signatures, folds)
+    loaded = _options.load_dataset(data, root, features, signatures, folds)
     with collect_messages(), show_progress(f"{loaded.name} validation classes") as report:
         found = expectation.expect_accuracy(loaded, report=report, device=device)
     if as_json:

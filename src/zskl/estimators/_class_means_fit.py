@@ -153,6 +153,7 @@ class RowKeeper:
 
 
 BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
+VALIDATED, MOST_VALIDATED = 0.25, 3000  # the share of the rows of a class to validate on, and how many rows of all
 GPU_VALUES = 1 << 21
 BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
 
@@ -214,11 +215,11 @@ class Sums:
             kept=KeptRows(self.kept.rows[left], self.kept.hashes[left], self.kept.codes[left]),
         )
 
-    def validation_places(self, share: float = 0.25, most: int = 3000) -> NDArray[np.int64]:
+    def validation_places(self) -> NDArray[np.int64]:
         """Places in `kept` of rows to validate on: of each class a share, those of the smallest hash, at least one. A
         class of a single row has none; neither has one whose weights make less than two rows."""
-        most_each = max(1, most // len(self.classes))
-        wanted = np.minimum(np.maximum(1, np.floor(share * self.rows)), most_each)
+        most_each = max(1, MOST_VALIDATED // len(self.classes))
+        wanted = np.minimum(np.maximum(1, np.floor(VALIDATED * self.rows)), most_each)
         wanted[self.rows < 2] = 0
         rank = np.arange(len(self.kept.codes)) - np.searchsorted(self.kept.codes, self.kept.codes)
         return np.flatnonzero(rank < wanted[self.kept.codes])

@@ -2,7 +2,6 @@
 with an interval and a p-value, and is answered only where this, after Holm's correction over the cases of all claims,
 is below 0.05."""
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from functools import partial
 from zskl.experiments import uncertainty
 from zskl.experiments.compare import format_cell
 from zskl.experiments.uncertainty import LEVEL, Difference
-from zskl.paper import figures
+from zskl.paper import tables
 from zskl.paper.results import (
     ALL_BASELINES,
     CHOSEN_FOR,
@@ -122,15 +121,14 @@ def welch_difference(ours: Sequence[float], theirs: Sequence[float]) -> Differen
     """Ours less theirs, of figures that only seeds vary, by Welch's t; None where a side has fewer than two."""
     if min(len(ours), len(theirs)) < 2:
         return None
-    parts = [statistics.variance(side) / len(side) for side in (ours, theirs)]
-    mean, spread = statistics.fmean(ours) - statistics.fmean(theirs), math.sqrt(sum(parts))
-    if spread == 0:
+    mean = statistics.fmean(ours) - statistics.fmean(theirs)
+    if len({*ours}) == len({*theirs}) == 1:  # no seed differs
         return Difference(mean, mean, mean, 1.0 if mean == 0 else 0.0)
     from scipy import stats
 
-    freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (ours, theirs), strict=True))
-    reach = spread * float(stats.t.ppf((1 + LEVEL) / 2, freedom))
-    return Difference(mean, mean - reach, mean + reach, 2 * float(stats.t.sf(abs(mean) / spread, freedom)))
+    found = stats.ttest_ind(ours, theirs, equal_var=False)
+    low, high = found.confidence_interval(LEVEL)
+    return Difference(mean, float(low), float(high), float(found.pvalue))
 
 
 def _judge_curves(results: Results) -> Iterator[Verdict]:
@@ -144,7 +142,7 @@ def _judge_curves(results: Results) -> Iterator[Verdict]:
 
 def _judge_lambda_ends(found: Sequence[SensitivityRecord], where: str) -> Iterator[Verdict]:
     """Test accuracy at the λ which validation chose, less that at the end of the curve."""
-    curve = [point for point in figures.curve_points(found, "repulsion") if point.test is not None]
+    curve = [point for point in tables.curve_points(found, "repulsion") if point.test is not None]
     chosen = found[0].chosen("repulsion")
     middle = next((point for point in curve if point.value == chosen), None)
     if middle is None:
@@ -162,7 +160,7 @@ def _judge_sigma_interior(found: Sequence[SensitivityRecord], where: str) -> Ite
     """Test accuracy at the σ inside with the highest mean on validation, less that at the end that comes nearer."""
     curve = [
         point
-        for point in figures.curve_points(found, "sigma")
+        for point in tables.curve_points(found, "sigma")
         if point.validation is not None and point.test is not None
     ]
     if len(curve) < 3:

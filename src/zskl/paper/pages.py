@@ -17,7 +17,7 @@ from zskl import _files
 from zskl.experiments import compare
 from zskl.experiments.compare import Comparison, Row, mean_over_seeds
 from zskl.experiments.uncertainty import Figure
-from zskl.paper import claims, figures
+from zskl.paper import claims, tables
 from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, Verdict, count_verdicts, welch_difference
 from zskl.paper.results import FAMILIES, Output, Results
 from zskl.paper.tables import (
@@ -428,9 +428,9 @@ MAKERS: Mapping[str, Callable[[Results], Iterable[Output]]] = {
     "zsl": zero_shot_tables,
     "gzsl": generalised_tables,
     "incoherence": incoherence_tables,
-    "gram": figures.gram_figures,
-    "sensitivity": figures.sensitivity_figures,
-    "convergence": figures.convergence_figures,
+    "gram": tables.gram_figures,
+    "sensitivity": tables.sensitivity_figures,
+    "convergence": tables.convergence_figures,
 }
 ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
 CASES = ("claim", "case", "holds", "figures")

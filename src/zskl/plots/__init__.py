@@ -2,15 +2,12 @@
 `from_estimator` computes them, `from_records` reads them from what `zskl run` wrote. `plot(ax=None)` draws into your
 axes or a new figure; then `ax_` and `figure_` are yours to change and save."""
 
-from zskl.plots.class_accuracy import ClassAccuracyDisplay
 from zskl.plots.comparison import ComparisonDisplay
-from zskl.plots.confusion import ConfusionDisplay
-from zskl.plots.convergence import ConvergenceDisplay
-from zskl.plots.gram import GramDisplay
+from zskl.plots.projection import ConvergenceDisplay, GramDisplay
 from zskl.plots.reliability import ReliabilityDisplay
 from zskl.plots.seen_unseen_curve import SeenUnseenCurveDisplay
-from zskl.plots.sensitivity import SensitivityDisplay
-from zskl.plots.validation import ValidationGridDisplay, ValidationTestDisplay
+from zskl.plots.unseen_classes import ClassAccuracyDisplay, ConfusionDisplay
+from zskl.plots.validation import SensitivityDisplay, ValidationGridDisplay, ValidationTestDisplay
 
 __all__ = [
     "ClassAccuracyDisplay",

@@ -18,7 +18,7 @@ from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary, uncertainty
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
 from zskl.experiments.record import Record, Setting, unpack_answers
-from zskl.plots import _style, confusion, convergence, reliability, seen_unseen_curve, validation
+from zskl.plots import _style, projection, reliability, seen_unseen_curve, unseen_classes, validation
 from zskl.plots._base import Display
 
 
@@ -546,7 +546,7 @@ def _select_first_seed_cases(cases: list[Case]) -> str:
 
 def objective_figure(problem: Problem) -> Iterator[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(convergence.read_objective, "zero-shot")
+    cases = problem.with_field(projection.read_objective, "zero-shot")
     if not cases:
         return
     several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
@@ -664,7 +664,7 @@ def class_accuracy_figure(problem: Problem, case: Case) -> Iterator[Figure]:
 
 
 def confusion_figures(problem: Problem, case: Case) -> Iterator[Figure]:
-    if (display := confusion.read_confusion(case.first)) is not None:
+    if (display := unseen_classes.read_confusion(case.first)) is not None:
         title = f"Confusion between unseen classes of {problem.name}"
         source = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
         name, right = f"confusion-{problem.place(case)}", case.first.zsl.per_class
@@ -685,7 +685,7 @@ def _confusion_figure(
     if display.whole:
         note = "Share of the rows of a class (row) that got an answer (column), in per cent"
     else:
-        drawn = min(confusion.PAIRS, len(display.pairs))
+        drawn = min(unseen_classes.PAIRS, len(display.pairs))
         note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
     rows = [*display.pairs, *((one, one, value) for one, value in right.items())]
     columns = ["true class", "answer", "share"]

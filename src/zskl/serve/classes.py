@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from zskl.estimators._candidates import CandidateScorer, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import RowExplainer
-from zskl.serve.errors import Refusal, quote, unknown_class
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal, quote, unknown_class
 from zskl.serve.schemas import Kind, NearClass
 from zskl.serve.store import ClassStore, Line, StoredState, TeachingState, class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model

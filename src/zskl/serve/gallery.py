@@ -24,7 +24,7 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.search_vectors import ProjectedRows
 from zskl.serve import schemas
 from zskl.serve.classes import ClassDescription, ClassSnapshot, drop_feature_names
-from zskl.serve.errors import Refusal, quote, unknown_class
+from zskl.serve.limits import Refusal, quote, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.teaching import teach_model
 from zskl.serve.vocabulary import Vocabulary

@@ -1,15 +1,17 @@
-"""How much one request may ask for, and how many large requests run at once. Small requests never wait."""
+"""Refusals: a status and a sentence; how much one request may ask for, and how many large requests run at once. Small
+requests never wait."""
 
 import asyncio
 import logging
 import math
 import mmap
 import os
+import reprlib
 import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,8 +19,9 @@ from fastapi import Response
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from zskl.serve.errors import Refusal, quote
+from zskl._validation import suggest
 
+MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = 2000, 60  # beyond these a misspelt name gets no suggestion
 # multiplications done on the spot; longer work goes to a thread, so that others are answered meanwhile
 QUICK_OPERATIONS = 20_000_000
 MAX_WORK = min(max(2, os.cpu_count() or 1), 8)  # computations at once
@@ -29,6 +32,31 @@ FORGET_TOKENS_SECONDS = 600.0  # after the last wrong token of an address
 MAX_TOKEN_ADDRESSES = 4096
 RATE_PLACES, RATE_ROUNDING = 1 << 16, 1e-6
 log = logging.getLogger("zskl.serve")
+
+
+class Refusal(Exception):
+    """An answer with an error status: the value found, what was expected, what to do."""
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.headers = status, sentence, headers or {}
+
+
+def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
+    near = suggest(name, names) if len(names) <= MAX_COMPARED_NAMES and len(name) <= MAX_COMPARED_LETTERS else ""
+    return Refusal(status, f"no class is called {quote(name)}{near}: GET /classes lists all classes")
+
+
+def quote(value: object, longest: int = 60) -> str:
+    """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()  # as in JSON
+    whole = not isinstance(value, str) or len(value) <= longest
+    try:
+        written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)
+    except ValueError:  # a number with thousands of digits
+        written = "a number too long to be shown"
+    return written if whole and len(written) <= longest else written[:longest] + "…"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 from starlette.types import Scope
 
 from zskl.serve.classes import ClassSnapshot
-from zskl.serve.errors import quote
+from zskl.serve.limits import quote
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 GIVEN_ID = re.compile(rb"[!-~]{1,128}")  # what a client may call its request

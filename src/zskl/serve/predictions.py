@@ -17,8 +17,7 @@ from zskl.estimators._candidates import calibrate_scores, get_temperatures, to_p
 from zskl.estimators.explanation import pair_explained_columns
 from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
-from zskl.serve.errors import Refusal, quote
-from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
+from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits, Refusal, quote
 from zskl.serve.monitoring import Metrics
 from zskl.serve.requests import Features, TextReader
 from zskl.serve.responses import json_response

@@ -24,8 +24,7 @@ from zskl.datasets import Dataset, images
 from zskl.datasets.backbones import Backbone, import_or_explain, split_names
 from zskl.datasets.images import UnreadablePicture, read_picture
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote
-from zskl.serve.limits import ConcurrencyLimits, Limits
+from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal, quote
 from zskl.serve.schemas import PredictionOptions, WordsAnswer
 from zskl.signatures.sentences import encode_texts
 from zskl.signatures.table import SignatureTable

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from zskl.serve import schemas
-from zskl.serve.errors import Refusal
+from zskl.serve.limits import Refusal
 from zskl.serve.requests import explain_request_errors
 
 log = logging.getLogger("zskl.serve")

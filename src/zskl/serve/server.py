@@ -35,8 +35,7 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import app, gallery, requests, vocabulary
 from zskl.serve.app import GuardMiddleware, SyncMiddleware, is_loopback, page_origin
 from zskl.serve.classes import name_classes_by_text
-from zskl.serve.errors import Refusal
-from zskl.serve.limits import Limits, RateLimit
+from zskl.serve.limits import Limits, RateLimit, Refusal
 from zskl.serve.monitoring import FOLDER, Metrics, configure_logs, forget_process
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service

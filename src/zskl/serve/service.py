@@ -14,9 +14,8 @@ from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import gallery, schemas
 from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
-from zskl.serve.errors import Refusal, quote
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal, quote
 from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder, TextReader
 from zskl.serve.store import ClassStore, MarkedExample
 from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zskl import _files as files
 from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.experiments import run_folder
-from zskl.serve.errors import Refusal
+from zskl.serve.limits import Refusal
 from zskl.serve.schemas import Verdict
 
 APPLICATION, FORMAT = 0x7A736B6C, 1  # "zskl", in the head of the file; and the version of these tables

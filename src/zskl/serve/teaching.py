@@ -15,8 +15,7 @@ from zskl._arrays import to_numpy
 from zskl.estimators._candidates import CandidateScorer
 from zskl.estimators._class_means_adapt import is_clear_gain
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote
-from zskl.serve.limits import Limits
+from zskl.serve.limits import Limits, Refusal, quote
 from zskl.serve.requests import Features
 from zskl.serve.schemas import Among, Verdict
 from zskl.serve.store import Adaptation, MarkedExample, TeachingState, adaptation_line, example_line, forgotten_line

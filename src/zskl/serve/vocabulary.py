@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zskl._validation import list_values, suggest
 from zskl.datasets import Dataset, folder
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote
+from zskl.serve.limits import Refusal, quote
 from zskl.serve.schemas import Attribute, NamedAttribute, UnderstoodWords
 from zskl.signatures import sentences
 from zskl.signatures.sentences import Encoder, encode_class_texts, make_texts

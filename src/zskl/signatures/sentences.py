@@ -177,7 +177,7 @@ def list_descriptions(given: Descriptions) -> tuple[list[Any], list[str] | None]
             "{'owl': 'a bird that hunts at night'}"
         )
     if not isinstance(given, Mapping | pd.Series):
-        return _check_class_names(list(given), "class names"), None
+        return _check_class_names(list(given)), None
     pairs: list[tuple[Any, Any]] = []
     for label, text in given.items():
         several = isinstance(text, list | tuple) or (isinstance(text, np.ndarray | pd.Series) and text.ndim == 1)
@@ -196,7 +196,7 @@ def list_descriptions(given: Descriptions) -> tuple[list[Any], list[str] | None]
             f"the description of {label!r} is {text!r}: descriptions must be texts that are not empty; found "
             f"{count_noun(len(wrong), 'other')}"
         )
-    return _check_class_names([label for label, _ in pairs], "class names"), [str(text) for _, text in pairs]
+    return _check_class_names([label for label, _ in pairs]), [str(text) for _, text in pairs]
 
 
 def _text_column(frame: pd.DataFrame) -> "pd.Series[Any]":
@@ -216,13 +216,14 @@ def _text_column(frame: pd.DataFrame) -> "pd.Series[Any]":
     return frame.iloc[:, 0]
 
 
-def _check_class_names(labels: list[Any], what: str) -> list[Any]:
+def _check_class_names(labels: list[Any]) -> list[Any]:
     plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
     wrong = [one for one in plain if isinstance(one, bool) or not isinstance(one, str | int) or not str(one).strip()]
     if wrong:
-        raise ValueError(f"{what} must be texts that are not empty, or integers, but found {list_values(wrong)}")
+        raise ValueError(f"class names must be texts that are not empty, or integers, but found {list_values(wrong)}")
     if len({isinstance(one, str) for one in plain}) > 1:
-        raise ValueError(f"{what} are partly texts and partly integers: {list_values(plain)}; use one type for all")
+        found = f"partly texts and partly integers: {list_values(plain)}"
+        raise ValueError(f"class names are {found}; use one type for all")
     return plain
 
 

@@ -22,7 +22,7 @@ def in_thread(*arguments, **options):
 @pytest.fixture(scope="package", autouse=True)
 def kept():
     """The browser keeps the files of the page: to ask for each of them at every visit takes longer than most tests."""
-    from zskl.serve.routes import PAGE_HEADERS
+    from zskl.serve.app import PAGE_HEADERS
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PAGE_HEADERS, "cache-control", "max-age=3600")

@@ -182,7 +182,7 @@ def _open_array_features(path: Source, names: list[str], wanted: Wanted) -> Feat
     """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
     labels = wanted.labels
     arrays = read_arrays(path, FEATURES, (*IDS, *([labels] if labels else [])), names)
-    X = pick_array(path, arrays, FEATURES, dimensions=2)
+    X = pick_array(path, arrays, FEATURES)
     if X.dtype.kind not in "iufb":
         raise ValueError(f"{path} holds features of type {X.dtype}: expected a matrix of numbers")
     texts = None if labels is None else to_texts(path, labels, arrays[labels])
@@ -261,14 +261,14 @@ def _array_names(path: Source) -> list[str]:
         return list(archive)
 
 
-def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[np.generic]:
-    """The array of one of these names, else the only one of that many dimensions."""
-    matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == dimensions}
+def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str]) -> NDArray[np.generic]:
+    """The matrix of one of these names, else the only one."""
+    matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == 2}
     named = [name for name in matrices if name.lower() in names]
     found = named or list(matrices)
     if len(found) != 1:
         has = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
-        raise ValueError(f"{path} holds {has}: expected one {dimensions}-D array, named {names[0]!r} if there are more")
+        raise ValueError(f"{path} holds {has}: expected one 2-D array, named {names[0]!r} if there are more")
     return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
 
 

@@ -155,7 +155,7 @@ def _read_arrays(path: Source) -> pd.DataFrame:
         advice = "save an .npz with 'signatures' and 'classes', or a CSV file"
         raise ValueError(f"{path} holds a matrix without class names: {advice}")
     found = arrays.read_arrays(path, MATRICES, (*CLASSES, *COLUMNS))
-    matrix = arrays.pick_array(path, found, MATRICES, dimensions=2)
+    matrix = arrays.pick_array(path, found, MATRICES)
     vectors = {name: values for name, values in found.items() if arrays.is_vector(values)}
     by_name = {name.lower(): arrays.to_texts(path, name, values) for name, values in vectors.items()}
     classes = next((by_name[name] for name in CLASSES if name in by_name), None)

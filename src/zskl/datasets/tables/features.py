@@ -188,10 +188,10 @@ def check_finite_features(
     raise ValueError(f"{place}: found {found}, expected a finite number{advice}")
 
 
-def check_range(place: str, value: float | None, written: str = "") -> None:
-    """Refuse a finite number that is too large for a feature; `written` is how a file has it."""
+def check_range(place: str, value: float | None) -> None:
+    """Refuse a finite number that is too large for a feature."""
     if value is not None and LARGEST < abs(value) < float("inf"):
-        raise ValueError(f"{place}: found {written or format(value, 'g')}, which {TOO_LARGE}")
+        raise ValueError(f"{place}: found {value:g}, which {TOO_LARGE}")
 
 
 def block_rows(width: int) -> int:
