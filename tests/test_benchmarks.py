@@ -395,10 +395,8 @@ def test_the_record_of_adapters_is_a_source_and_newer_lines_replace_its_own(tmp_
     assert found["times"] == {"toy": {"zlap fit": 5.0, "stata fit": 2.0}}
     # One method alone can be measured again in draws whose lines only the record has.
     monkeypatch.setattr(adapters, "RECORD", source)
-    adapters.recorded_draws.cache_clear()
     assert not adapters.is_done(folder / "toy-00.jsonl", ["zlap"])
     assert adapters.is_done(folder / "toy-07.jsonl", ["zlap"])
-    adapters.recorded_draws.cache_clear()
     times, lines = adapters.replace_lines(folder / "toy-00.jsonl", ["zlap"], {"zlap fit": 4.0}, lines)
     assert (times, len(lines)) == ({"zlap fit": 4.0}, 3)
 

@@ -19,6 +19,11 @@ _CELL = "padding:0.15em 0.8em;border:0;text-align:"
 _LINE = ";border-bottom:1px solid currentColor"
 
 
+def count_noun(number: int, noun: str) -> str:
+    """A number and its noun, as "1 row", "3 rows" and "2 classes"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
 @dataclass(frozen=True)
 class Shown:
     """A short table that an object shows of itself: aligned text where you print it, HTML in a notebook.

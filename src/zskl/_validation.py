@@ -119,11 +119,6 @@ def _are_near(first: str, second: str) -> bool:
     return one[start + 1 :] == other[start + 1 :] or turned + one[start + 2 :] == other[start:]
 
 
-def count_noun(number: int, noun: str) -> str:
-    """A number and its noun, as "1 row", "3 rows" and "2 classes"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
-
-
 def list_values(values: Iterable[Any]) -> str:
     """The first few of `values` and how many more, for an error."""
     values = list(values)

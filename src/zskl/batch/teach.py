@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl._validation import count_noun, list_values
+from zskl._display import count_noun
+from zskl._validation import list_values
 from zskl.batch.predict import (
     Labels,
     PathLike,

@@ -7,7 +7,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import STOPS, complain, fail, fail_on_stop, note, say, show_progress, show_table
 

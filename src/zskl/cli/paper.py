@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import STOPS, SweepDisplay, fail, fail_on_stop, note, say
 

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.cli import _options
 from zskl.cli._terminal import (
     STOPS,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl._arrays import make_generator
-from zskl._validation import count_noun, list_values, suggest
+from zskl._display import count_noun
+from zskl._validation import list_values, suggest
 from zskl.signatures.table import normalise_name
 
 FOLDS = 3

@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl._arrays import Array, NumPyArray, SparseRows, is_sparse, is_sparse_rows, is_torch, namespace, to_numpy
-from zskl._validation import count_noun, list_values, to_plain
+from zskl._display import count_noun
+from zskl._validation import list_values, to_plain
 from zskl.scaling import float_type, is_half, to_float_type
 from zskl.signatures.table import label_kind, order_columns, order_sparse_columns, to_labels, unify_spelling
 

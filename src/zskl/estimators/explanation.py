@@ -29,8 +29,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_dense, to_numpy
-from zskl._display import Shown
-from zskl._validation import check_count, check_flag, check_option, count_noun, list_values, suggest
+from zskl._display import Shown, count_noun
+from zskl._validation import check_count, check_flag, check_option, list_values, suggest
 from zskl.estimators import _inputs
 from zskl.estimators._blocks import BlockScaling
 from zskl.estimators._candidates import CandidateScorer, top_columns

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_typ
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._display import Shown, format_percent
-from zskl._validation import count_noun
+from zskl._display import Shown, count_noun, format_percent
 from zskl.selection import search_results
 from zskl.selection.search_results import AgainstDefault
 

@@ -4,7 +4,7 @@ Nothing is said to lead unless the paired interval of its lead excludes 0."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.experiments import uncertainty
 from zskl.experiments.compare import Comparison, Row, compare, default_notes, row_labels
 from zskl.experiments.record import Generalised, Record, ZeroShot, describe_choice

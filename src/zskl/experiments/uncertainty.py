@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl import methods
 from zskl._arrays import make_generator
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
 from zskl.metrics import Floats, harmonic_means
 from zskl.protocols import UNLABELLED

@@ -15,7 +15,7 @@ import numpy as np
 
 from zskl import _files, engines, methods, protocols, selection
 from zskl._arrays import convert_like, runs_on_gpu, to_numpy
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.datasets import Dataset, xlsa17
 from zskl.engines import Engine
 from zskl.estimators import kernel_classifier

@@ -8,7 +8,7 @@ from importlib import resources
 from math import isnan, nan
 from typing import Any, TypeAlias
 
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Choice, Record

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from zskl import _files as files
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.experiments import compare
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zskl import plots
-from zskl._validation import count_noun
+from zskl._display import count_noun
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.experiments import compare, summary, uncertainty
 from zskl.experiments.compare import LABELS, Comparison, Row, row_labels

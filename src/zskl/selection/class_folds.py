@@ -15,7 +15,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from zskl._arrays import is_torch, make_generator
-from zskl._validation import check_count, count_noun, list_values
+from zskl._display import count_noun
+from zskl._validation import check_count, list_values
 from zskl.datasets.dataset import Dataset, fold_names
 from zskl.datasets.split import FOLDS, LEAST_HELD, LEAST_SEEN, hold_out_thirds
 from zskl.estimators._class_draws import draw_classes

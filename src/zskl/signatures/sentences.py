@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from zskl._arrays import check_device, to_numpy
+from zskl._display import count_noun
 from zskl._files import cache_folder, replace_file, wait_for_lock, write_atomically
-from zskl._validation import check_flag, count_noun, find_caller_level, list_values
+from zskl._validation import check_flag, find_caller_level, list_values
 from zskl.signatures.table import CLASS_COLUMN, SignatureWarning
 from zskl.signatures.words import DESCRIPTION_COLUMNS, check_texts, to_readable_name, vector_table
 

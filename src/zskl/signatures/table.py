@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from zskl._arrays import SparseRows, is_sparse, is_sparse_rows, is_torch, stack_rows, to_dense, to_numpy
-from zskl._validation import SHOWN, check_option, count_noun, find_caller_level, list_values, to_plain
+from zskl._display import count_noun
+from zskl._validation import SHOWN, check_option, find_caller_level, list_values, to_plain
 from zskl.signatures.cells import (
     DATES,
     Column,

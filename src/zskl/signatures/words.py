@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl._display import count_noun
 from zskl._files import describe_encoding_error, plain_encoding
-from zskl._validation import check_option, count_noun, list_values
+from zskl._validation import check_option, list_values
 from zskl.signatures.table import CLASS_COLUMN
 
 Vector: TypeAlias = NDArray[np.float64]

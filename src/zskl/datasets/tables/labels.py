@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._validation import count_noun, list_values
+from zskl._display import count_noun
+from zskl._validation import list_values
 from zskl.datasets.tables import arrays, parquet, text
 from zskl.datasets.tables.features import find_repeated_features, find_row_names
 from zskl.datasets.tables.source import Source
