@@ -190,7 +190,7 @@ def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
     """Column → result, of all that the model of a record was given."""
     given: dict[str, tuple[ZeroShot | Generalised | None, ...]] = {}
     for one in record.taught or ():
-        given[_format_shots(one.shots)] = one.zsl, one.gzsl, one.gzsl_calibrated
+        given[count_noun(one.shots, "shot")] = one.zsl, one.gzsl, one.gzsl_calibrated
     for other in record.adapted or ():
         given[f"unlabelled {other.unlabelled}"] = other.zsl, other.gzsl, other.gzsl_calibrated
     named = {words: zip(EVIDENCE_FIGURES, results, strict=True) for words, results in given.items()}
@@ -200,7 +200,7 @@ def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
 def evidence_columns(records: Sequence[Record]) -> dict[str, Read]:
     """Column → a fraction of a record, in order, for all that some record was given."""
     shots = sorted({one.shots for record in records for one in record.taught or ()})
-    order = [*map(_format_shots, shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
+    order = [*(count_noun(number, "shot") for number in shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
     there = {column for record in records for column in evidence_results(record)}
     columns = [name + _AFTER + words for words in order for name in EVIDENCE_FIGURES]
     return {column: partial(_read_column, column) for column in columns if column in there}
@@ -249,10 +249,6 @@ def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
         if reasons:
             found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {'; '.join(reasons)}"] = None
     return list(found)
-
-
-def _format_shots(number: int) -> str:
-    return count_noun(number, "shot")
 
 
 # Figures in every draw of classes and rows
